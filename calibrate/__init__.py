@@ -1,0 +1,1 @@
+"""Verdicts and human labels in, a report out."""

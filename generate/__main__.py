@@ -1,0 +1,188 @@
+"""Stage 1: problems in, solutions out. `python -m generate model=qwen dataset=imo_answerbench dataset.path=FILE`"""
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from generate.engines import Chat, Engine, EngineConfig, Refused, Reply, Sampling, with_call
+from generate.journal import BadInput, Failure, Journal, key_of
+from generate.models import Model, Recorded
+from generate.problems import Dataset, Problem, Reader
+from generate.prompts import Prompt
+from generate.solutions import Solution, Usage
+from generate.stage import Count, StageConfig, Whole, launch
+from generate.study import Manifest, Study, describe
+from generate.work import Progress, make_newest, plan, work_through
+
+
+class Config(StageConfig):
+    """conf/generate.yaml"""
+
+    dataset: Reader
+    model: Model | Recorded
+    engine: EngineConfig
+    prompt: Prompt
+    limit: Count | None = None
+    topics: list[str] | None = None
+    samples: Count = 1
+    seed: Whole = 0
+    in_flight: Count = 256
+    retry_errors: bool = False
+
+
+def run(config: Config, plain: dict[str, Any]) -> int:
+    dataset = config.dataset.read().only(config.topics, config.limit)
+    study = Study.named(config.studies_dir, config.study or config.dataset.name)
+    why = "named on the command line" if config.study else "the dataset's name"
+    if isinstance(config.model, Recorded) and not dataset.solutions:
+        raise BadInput(f"model=recorded: dataset {config.dataset.name} brings no solutions along; choose a model")
+    print(f"study {study.path} ({why})")
+
+    manifest = Manifest(study, "generate", plain)
+    brought = bring_along(dataset, study, config.dataset.name)
+    for what, (count, new) in brought.items():
+        print(f"{what}: {count} from {config.dataset.name}, {new} of them new or changed")
+    if isinstance(config.model, Recorded):
+        manifest.finish(brought={k: v[0] for k, v in brought.items()})
+        print("next: python -m judge" + (" program=recorded" if dataset.judgements else ""))
+        return 0
+    return write_solutions(config, config.model, dataset, study, manifest)
+
+
+def bring_along(dataset: Dataset, study: Study, source: str) -> dict[str, tuple[int, int]]:
+    """Put all that the source brings into the study; returns for each kind how many there are and how many were new."""
+    brought = {}
+    with study.problems_journal() as journal:
+        brought["problems"] = (len(dataset.problems), journal.put(dataset.problems))
+    by_model: dict[str, list[Solution]] = {}
+    for solution in dataset.solutions:
+        by_model.setdefault(solution.model, []).append(solution)
+    new = 0
+    for model, solutions in by_model.items():
+        with study.solutions_journal(model) as solution_journal:
+            new += solution_journal.put(solutions)
+            make_newest([s.key for s in solutions], solution_journal, lambda s: s.id)
+    if by_model:
+        brought["recorded solutions"] = (len(dataset.solutions), new)
+    if dataset.labels:
+        kind = "planted" if all(x.kind == "planted" for x in dataset.labels) else "human"
+        with study.labels_journal(source) as labels:
+            brought[f"{kind} labels"] = (len(dataset.labels), labels.put(dataset.labels))
+    if dataset.judgements:
+        with study.judgements_journal(source) as judgements:
+            brought["recorded judgements"] = (len(dataset.judgements), judgements.put(dataset.judgements))
+    return brought
+
+
+@dataclass(frozen=True)
+class Task:
+    """One sample of one problem."""
+
+    key: str
+    problem: Problem
+    sample: int
+    chat: Chat
+    sampling: Sampling
+
+
+def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study, manifest: Manifest) -> int:
+    with study.solutions_journal(model.name) as journal:
+        if journal.torn_bytes:
+            print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
+        # the engine's part of the key is known from its config, so that finished work needs no engine
+        about_engine = config.engine.identity(model)
+        tasks = [
+            make_task(config, model, about_engine, problem, sample)
+            for problem in dataset.problems
+            for sample in range(config.samples)
+        ]
+        todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
+        make_newest([t.key for t in tasks], journal, lambda s: s.id)
+        print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
+        tokens = {"prompt": 0, "completion": 0}
+        about: dict[str, Any] = {}
+        if todo:
+            with config.engine.open(model, config.seed) as engine:
+                about = engine.about()
+                write(todo, engine, model, journal, config.in_flight, done, tokens)
+        wanted = {t.key for t in tasks}
+        records = [r for r in journal.records.values() if r.key in wanted]
+    errors: dict[str, int] = {}
+    for record in records:
+        if record.error:
+            errors[record.error.kind] = errors.get(record.error.kind, 0) + 1
+    cut = sum(r.cut_off for r in records)
+    manifest.finish(engine=about, tokens=tokens, written=len(todo), there_already=done, errors=errors, cut_off=cut)
+    print(f"solutions: {len(records)} in {journal.path}; {cut} cut off by the token limit; errors: {describe(errors)}")
+    if errors:
+        print("errors are kept as records; retry_errors=true runs them again")
+    print("next: python -m judge")
+    return 0
+
+
+def make_task(config: Config, model: Model, about_engine: dict[str, Any], problem: Problem, sample: int) -> Task:
+    chat = config.prompt.chat(problem)
+    sampling = with_call(model.sampling, seed=sample_seed(config.seed, problem.id, sample))
+    key = key_of(
+        model=model.identity(),
+        engine=about_engine,
+        chat=chat,
+        sampling=vars(sampling),
+        problem=problem.id,
+        sample=sample,
+    )
+    return Task(key, problem, sample, chat, sampling)
+
+
+def sample_seed(seed: int, problem_id: str, sample: int) -> int:
+    """A seed of its own for each sample: n samples of one problem with one seed would come out the same."""
+    digest = hashlib.sha256(f"{seed}\0{problem_id}\0{sample}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def write(
+    todo: list[Task], engine: Engine, model: Model, journal: Journal[Solution], in_flight: int, done: int, tokens: dict[str, int]
+) -> None:
+    progress = Progress(len(todo) + done, done, "solution")
+
+    async def solve(task: Task) -> Solution:
+        try:
+            reply = await engine.complete(task.chat, task.sampling)
+        except Refused as refusal:
+            return as_solution(task, model, None, Failure(kind=refusal.kind, message=str(refusal)))
+        return as_solution(task, model, reply, None)
+
+    def keep(solution: Solution) -> None:
+        journal.append(solution)
+        usage = solution.usage or Usage()
+        tokens["prompt"] += usage.prompt_tokens or 0
+        tokens["completion"] += usage.completion_tokens or 0
+        progress.step(usage.completion_tokens or 0, solution.error is not None)
+
+    try:
+        work_through(todo, solve, keep, in_flight)
+    finally:
+        progress.close()
+
+
+def as_solution(task: Task, model: Model, reply: Reply | None, error: Failure | None) -> Solution:
+    if reply is not None and reply.text is None and reply.finish_reason != "length":
+        error = Failure(kind="no_reply", message="the reply is nothing but reasoning", raw=reply.reasoning)
+    return Solution(
+        key=task.key,
+        id=f"{task.problem.id}/{model.name}/{task.sample}",
+        problem_id=task.problem.id,
+        model=model.name,
+        sample=task.sample,
+        text=(reply.text or "") if reply and not error else None,
+        reasoning=reply.reasoning if reply else None,
+        finish_reason=reply.finish_reason if reply else None,
+        usage=Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens) if reply else None,
+        seed=task.sampling.seed,
+        error=error,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(launch("generate", Config, run))

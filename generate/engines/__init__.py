@@ -1,0 +1,178 @@
+"""The one way to reach a model: `Engine.complete(chat, sampling) -> Reply`, from any thread or event loop.
+
+Light to import: each engine loads what it needs when it is opened.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_checkable
+
+from pydantic import Field
+
+from generate.stage import Count, EngineGone, Number, Whole, settings
+
+if TYPE_CHECKING:
+    from generate.models import Model
+
+Chat = list[dict[str, str]]
+"""Messages with `role` (system, user, assistant) and `content`."""
+
+T = TypeVar("T")
+
+
+@settings
+class Sampling:
+    """How a reply is drawn. `temperature=0` is greedy decoding."""
+
+    temperature: Annotated[Number, Field(ge=0, le=2)] = 0.0
+    top_p: Annotated[Number, Field(gt=0, le=1)] = 1.0
+    top_k: Count | None = None
+    min_p: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    presence_penalty: Annotated[Number, Field(ge=-2, le=2)] = 0.0
+    max_tokens: Count | None = None
+    """The most tokens that a reply may have, reasoning included; null: all the room that the window leaves."""
+    seed: Whole | None = None
+    logprobs: Whole | None = None
+    """How many alternatives to report for each token; null: no log probabilities."""
+    json_schema: dict[str, Any] | None = None
+    """A JSON schema that the reply (after its reasoning) must follow, where the engine can enforce one."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back for one call."""
+
+    text: str | None
+    """The reply without its reasoning; null where all of it was reasoning."""
+    reasoning: str | None
+    finish_reason: str
+    """`stop`, or `length` where the token limit cut it off."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    logprobs: list[dict[str, Any]] | None = None
+    """For each token `{token, logprob, top: {token: logprob}}`, where they were asked for."""
+
+
+class Refused(Exception):
+    """The engine lives, and this one request has no reply (too long, refused by the server): an error record."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+last_replies: ContextVar[list[Reply] | None] = ContextVar("last_replies", default=None)
+"""A list that collects this task's replies beside DSPy, which does not hand on finish reason and usage."""
+
+
+class Engine:
+    """A running model. Subclasses write `_complete` and `_close`, which run on the engine's own loop."""
+
+    enforces_schema = False
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="engine-loop", daemon=True)
+        self._thread.start()
+
+    def about(self) -> dict[str, Any]:
+        """What the manifest records of this engine, such as the model's resolved revision."""
+        return {}
+
+    async def _complete(self, chat: Chat, sampling: Sampling) -> Reply:
+        raise NotImplementedError
+
+    async def _close(self) -> None:
+        return None
+
+    def _submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        if self._loop.is_closed():
+            work.close()
+            raise EngineGone("the engine is closed.")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def complete(self, chat: Chat, sampling: Sampling) -> Reply:
+        """One reply. Raises Refused for a request that has none, EngineGone when the engine is lost. Cancelling the
+        call cancels the request."""
+        return await asyncio.wrap_future(self._submit(self._complete(chat, sampling)))
+
+    def complete_sync(self, chat: Chat, sampling: Sampling) -> Reply:
+        """The same from a thread without an event loop."""
+        future = self._submit(self._complete(chat, sampling))
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the engine and its processes. Safe to call twice."""
+        if self._loop.is_closed():
+            return
+        with contextlib.suppress(Exception):
+            self._submit(self._close()).result(timeout=30)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=10)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@runtime_checkable
+class EngineConfig(Protocol):
+    """What `engine=` names: how to open an engine for a model."""
+
+    def identity(self, model: "Model") -> dict[str, Any]:
+        """What of the engine a reply depends on, beside the model: part of every key."""
+        ...
+
+    def open(self, model: "Model", seed: int = 0) -> Engine: ...
+
+
+def split_reasoning(text: str, start: str | None, end: str | None, opened: bool = False) -> tuple[str | None, str | None]:
+    """Part a raw reply into (reply, reasoning).
+
+    `opened` says that the prompt itself ended inside the reasoning. The reply is what follows the last end marker. A
+    text that opens its reasoning and never closes it is reasoning and nothing else: it was cut off, and what stands
+    in it is no answer.
+    """
+    if not start or not end:
+        return text, None
+    head, found, tail = text.rpartition(end)
+    if found:
+        return tail.strip() or None, head.removeprefix(start).strip() if head.startswith(start) else head.replace(start, "").strip()
+    if opened or text.lstrip().startswith(start):
+        return None, text.replace(start, "", 1).strip()
+    before, found, inside = text.partition(start)
+    if found:
+        return before.strip() or None, inside.strip()
+    return text, None
+
+
+def with_call(sampling: Sampling, **changes: Any) -> Sampling:
+    """The sampling of one call: the model's, with this call's seed, schema or token limit."""
+    return replace(sampling, **changes)
+
+
+@contextlib.contextmanager
+def collected_replies() -> Iterator[list[Reply]]:
+    """The replies that engines give within this block, in order of arrival."""
+    replies: list[Reply] = []
+    token = last_replies.set(replies)
+    try:
+        yield replies
+    finally:
+        last_replies.reset(token)

@@ -1,0 +1,58 @@
+"""Judgements that a source brings along: human labels, and the words of recorded judges."""
+
+from typing import Literal
+
+from generate.journal import Failure, Record
+
+VERDICTS = ("incorrect", "partially_correct", "correct")
+"""The three verdicts, in the order that weighted agreement uses."""
+
+VerdictName = Literal["incorrect", "partially_correct", "correct"]
+
+
+class Span(Record):
+    """A stretch of a solution's text, in characters from its start, end exclusive."""
+
+    start: int
+    end: int
+    tag: str | None = None
+    comment: str | None = None
+
+
+class HumanLabel(Record):
+    """What one annotator said of one solution."""
+
+    solution_id: str
+    annotator: str
+    kind: Literal["human", "planted"] = "human"
+    """`planted`: a flaw that was written in on purpose. Never counted as human gold."""
+    verdict: VerdictName | None = None
+    """Null: not labelled, or only points without a scale."""
+    fallacies: list[str] | None = None
+    """`[]`: none found. Null: not annotated; such a label never enters figures about tags."""
+    answer_correct: bool | None = None
+    points: float | None = None
+    max_points: float | None = None
+    scale: Literal["three", "binary"] = "three"
+    """`binary`: this person only said pass (`correct`) or not (`incorrect`); only pass figures are comparable."""
+    spans: list[Span] | None = None
+    comment: str | None = None
+    stratum: str | None = None
+    weight: float = 1.0
+    text_hash: str | None = None
+    """Of the solution text that was labelled, so that a later change of the text shows."""
+
+
+class Judgement(Record):
+    """What a recorded judge said of one solution, as the source has it and as it was read.
+
+    `error` says why it could not be read (an empty cell, a word that is no verdict, points outside the scale).
+    """
+
+    solution_id: str
+    judge: str
+    raw: str | None = None
+    verdict: VerdictName | None = None
+    points: float | None = None
+    max_points: float | None = None
+    error: Failure | None = None

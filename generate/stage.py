@@ -1,0 +1,338 @@
+"""How a stage starts: `--help`, the config checked and typed before anything heavy is loaded, one line for what is
+wrong with it, and the exit code. Each stage's `__main__` calls `launch`.
+
+Exit codes: 0 done; 1 the engine was lost, or the stage broke; 2 bad config or bad input; 130 stopped with Ctrl-C.
+"""
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass as _dataclass
+from typing_extensions import dataclass_transform
+
+from generate.journal import BadInput
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+DONE, BROKEN, BAD, STOPPED = 0, 1, 2, 130
+
+
+class EngineGone(Exception):
+    """The engine can no longer be reached. Ends the stage with this one line; nothing in flight is journalled."""
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("should be a number, not true or false")
+    return value
+
+
+def _text_keys(value: Any) -> Any:
+    """Hydra types the keys of a map that is given on the command line; ours are text."""
+    if not isinstance(value, Mapping):
+        return value
+    return {str(k).lower() if isinstance(k, bool) else str(k): v for k, v in value.items()}
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
+Number = Annotated[float, BeforeValidator(_no_bool)]
+TextMap = Annotated[dict[str, str], BeforeValidator(_text_keys)]
+NumberMap = Annotated[dict[str, Number], BeforeValidator(_text_keys)]
+
+T = TypeVar("T")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def settings(cls: type[T]) -> type[T]:
+    """A class that a config names by `_target_`, and that is its own schema: unknown fields and wrong types are errors."""
+    config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True)
+    return _dataclass(kw_only=True, frozen=True, config=config)(cls)
+
+
+class StageConfig(BaseModel):
+    """The knobs that all three stages share."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, coerce_numbers_to_str=True, arbitrary_types_allowed=True, protected_namespaces=()
+    )
+
+    study: str | None = None
+    studies_dir: str = "studies"
+
+
+C = TypeVar("C", bound=StageConfig)
+
+
+def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]], int | None]) -> int:
+    """Run one stage from the command line; returns the exit code.
+
+    `run(config, plain)` gets the checked config, and the same as plain data for the manifest.
+    """
+    argv = sys.argv[1:]
+    try:
+        folders = _user_folders(argv)
+        if any(a in ("--help", "-h") for a in argv):
+            print(help_text(stage, argv, folders))
+            return DONE
+        _refuse_sweep(argv)
+    except BadInput as error:
+        return _say(stage, error, BAD)
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises what is wrong instead of printing it
+    import hydra
+    from omegaconf import DictConfig, OmegaConf
+
+    sys.argv[1:] = [_keep_text(a) for a in argv]
+    code: int = DONE
+    entered = False
+    fault: BaseException | None = None
+
+    def task(cfg: DictConfig) -> None:
+        nonlocal code, entered, fault
+        try:
+            plain = OmegaConf.to_container(cfg, resolve=True)
+            assert isinstance(plain, dict)
+            checked = build(config_class, plain)  # type: ignore[arg-type]
+            entered = True
+            code = run(checked, plain) or DONE  # type: ignore[arg-type]
+        except BaseException as error:  # carried round Hydra, which would print a paragraph of its own
+            if "--multirun" in argv or "-m" in argv:
+                raise
+            fault = error
+
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=stage)(task)()
+        if fault is not None:
+            raise fault
+        return code
+    except BadInput as error:
+        return _say(stage, error, BAD)
+    except EngineGone as error:
+        return _say(stage, f"{error} What was done is kept: run the same command again to go on.", BROKEN)
+    except KeyboardInterrupt:
+        return _say(stage, "stopped. What was done is kept: run the same command again to go on.", STOPPED)
+    except Exception as error:
+        if entered:
+            raise
+        return _say(stage, _explain(stage, error, folders), BAD)
+
+
+def _say(stage: str, message: object, code: int) -> int:
+    print(f"{stage}: " + " ".join(str(message).split()), file=sys.stderr, flush=True)
+    return code
+
+
+# --- the command line, before Hydra sees it ---------------------------------------------------------------------------
+
+
+def _user_folders(argv: list[str]) -> list[Path]:
+    """The folders given with --config-dir; a config there that ours of the same name would hide is refused."""
+    found = []
+    for at, arg in enumerate(argv):
+        name, _, value = arg.partition("=")
+        if name in ("--config-dir", "-cd"):
+            found.append(Path(value or (argv[at + 1] if at + 1 < len(argv) else "")))
+    for folder in found:
+        if not folder.is_dir():
+            raise BadInput(f"--config-dir {folder}: no such folder")
+        for file in sorted(folder.rglob("*.yaml")):
+            if (CONF / file.relative_to(folder)).exists():
+                raise BadInput(f"{file}: our own config of this name would hide it; give the file another name")
+    return found
+
+
+def _refuse_sweep(argv: list[str]) -> None:
+    sweeping = any(a in ("-m", "--multirun") for a in argv)
+    launchers = [a.partition("=")[2] for a in argv if a.partition("=")[0] == "hydra/launcher"]
+    if sweeping and launchers[-1:] in ([], ["basic"]):
+        raise BadInput(
+            "-m runs all its jobs in one process, and two models must not be loaded in one; add "
+            "hydra/launcher=submitit_local (pip install 'olympiad-judge[slurm]')"
+        )
+
+
+def _keep_text(arg: str) -> str:
+    """Hydra reads `study=2025_01` as the number 202501: quote whatever a number would not give back as it was typed.
+    A knob that wants a number reads it from the text."""
+    name, equals, value = arg.partition("=")
+    if not equals or name.startswith("-") or not re.fullmatch(r"[+-]?[0-9][0-9_]*(\.[0-9_]*)?([eE][+-]?[0-9]+)?", value):
+        return arg
+    number = int(value) if re.fullmatch(r"[+-]?[0-9_]+", value) and not value.endswith("_") else float("nan")
+    return arg if str(number) == value or re.fullmatch(r"-?(0|[1-9]\d*)\.\d*[1-9]", value) else f"{name}='{value}'"
+
+
+# --- from composed config to typed objects ------------------------------------------------------------------------------
+
+
+def build(config_class: type[C], plain: dict[str, Any]) -> C:
+    """The typed config; every part that names a `_target_` is built. Raises BadInput with one line."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    values: dict[str, Any] = {}
+    for name, value in plain.items():
+        if isinstance(value, dict) and "_target_" in value:
+            try:
+                values[name] = instantiate(value, _convert_="all")
+            except InstantiationException as error:
+                cause = error.__cause__
+                if isinstance(cause, BadInput):
+                    raise BadInput(f"{name}: {cause}") from None
+                if isinstance(cause, ValidationError):
+                    raise BadInput(_first_fault(cause, name, value)) from None
+                raise BadInput(f"{name}: {cause or error}") from None
+        else:
+            values[name] = value
+    try:
+        return config_class(**values)
+    except ValidationError as error:
+        raise BadInput(_first_fault(error, "", plain)) from None
+
+
+def _first_fault(error: ValidationError, prefix: str, given: dict[str, Any]) -> str:
+    fault = error.errors()[0]
+    path = [str(p) for p in fault["loc"] if not str(p).startswith("function-")]
+    where = ".".join([prefix, *path] if prefix else path)
+    if fault["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        known = _known_fields(given.get("_target_"), path[:-1]) if prefix else []
+        return f"unknown key '{where}'{_suggest(path[-1], known)}"
+    if fault["type"] in ("missing", "missing_argument"):
+        return f"{where}: must be given (in its config file, or as {where}=... on the command line)"
+    message = fault["msg"].removeprefix("Value error, ")
+    shown = repr(fault["input"])
+    return f"{where}: {message}, got {shown if len(shown) < 60 else shown[:57] + '...'}"
+
+
+def _known_fields(target: Any, path: list[str]) -> list[str]:
+    from hydra.utils import get_object
+
+    here: Any = get_object(str(target)) if target else None
+    for step in path:
+        fields = getattr(here, "__pydantic_fields__", {})
+        here = fields[step].annotation if step in fields else None
+        options = [here, *getattr(here, "__args__", ())]
+        here = next((o for o in options if hasattr(o, "__pydantic_fields__")), None)
+    return list(getattr(here, "__pydantic_fields__", {}))
+
+
+def _suggest(wrong: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known: {', '.join(sorted(known))}" if known else ""
+
+
+def _explain(stage: str, error: Exception, folders: list[Path]) -> str:
+    """One line for whatever Hydra raised before the stage was entered."""
+    text = str(error)
+    if match := re.search(r"Could not override '([^']+)'", text):
+        name = match[1]
+        group, dot, last = name.rpartition(".")
+        known = [k.rpartition(".")[2] for k in _knobs(stage, sys.argv[1:], folders) if k.rpartition(".")[0] == group]
+        close = difflib.get_close_matches(last, known, n=1)
+        hint = f"did you mean '{group}{dot}{close[0]}'?" if close else f"{group or stage} has: {', '.join(known)}"
+        return f"unknown key '{name}'; {hint} (python -m {stage} --help shows all)"
+    if match := re.search(r"Could not find '([^']+)'", text):
+        name, _, option = match[1].rpartition("/")
+        return f"{name}={option}: there is no such {name}{_suggest(option, _options(name, folders))}"
+    if match := re.search(r"You must specify '([^']+)', e\.g", text):
+        return f"{match[1]}=... must be given; there are: {', '.join(_options(match[1], folders))}"
+    return text.split("\nSee http")[0]
+
+
+# --- help -------------------------------------------------------------------------------------------------------------
+
+
+def help_text(stage: str, argv: list[str], folders: list[Path]) -> str:
+    """What the config files say of themselves: the groups with their options, then every knob as it stands now."""
+    primary = (CONF / f"{stage}.yaml").read_text(encoding="utf-8")
+    chosen = _chosen(stage, argv)
+    out = [f"python -m {stage} [GROUP=OPTION ...] [KNOB=VALUE ...]", "", _head(primary), ""]
+    out += ["GROUPS (the option after * is chosen now; add a folder of your own with --config-dir DIR)"]
+    for group, now in chosen.items():
+        out.append(f"  {group}=")
+        for option in _options(group, folders):
+            about = _head(_option_file(group, option, folders).read_text(encoding="utf-8")).split(". ")[0].rstrip(".")
+            out.append(f"    {'*' if option == now else ' '} {option:<22} {about}")
+    out += ["", f"KNOBS of {stage}"]
+    out += ["  " + line for line in _body(primary)]
+    for group, now in chosen.items():
+        file = _option_file(group, now, folders)
+        if file.exists():
+            out += ["", f"KNOBS of {group}={now}, each as {group}.KNOB=VALUE"]
+            out += ["  " + line for line in _body(file.read_text(encoding="utf-8"))]
+    return "\n".join(out)
+
+
+def _chosen(stage: str, argv: list[str]) -> dict[str, str]:
+    config = yaml.safe_load((CONF / f"{stage}.yaml").read_text(encoding="utf-8"))
+    chosen = {g: o for d in config["defaults"] if isinstance(d, dict) for g, o in d.items() if "hydra" not in g}
+    given = dict(a.split("=", 1) for a in argv if "=" in a)
+    chosen |= {g: o for g, o in given.items() if g in chosen}
+    model = CONF / "model" / f"{chosen.get('model')}.yaml"
+    if "engine" in chosen and "engine" not in given and model.exists():
+        if match := re.search(r"override /engine@_global_\.engine: (\w+)", model.read_text(encoding="utf-8")):
+            chosen["engine"] = match[1]
+    return chosen
+
+
+def _options(group: str, folders: list[Path]) -> list[str]:
+    return sorted({f.stem for folder in [CONF, *folders] for f in (folder / group).glob("*.yaml")})
+
+
+def _option_file(group: str, option: str, folders: list[Path]) -> Path:
+    files = [folder / group / f"{option}.yaml" for folder in [CONF, *folders]]
+    return next((f for f in files if f.exists()), files[0])
+
+
+def _head(text: str) -> str:
+    """The comment at the top of a config file, as one paragraph."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return " ".join(lines)
+
+
+def _body(text: str) -> list[str]:
+    """A config file without its head comment and without what is for Hydra alone."""
+    lines = text.splitlines()
+    while lines and (lines[0].startswith("#") or not lines[0].strip()):
+        lines.pop(0)
+    body, skipping = [], False
+    for line in lines:
+        if line and not line[0].isspace():
+            skipping = line.startswith(("defaults:", "hydra:", "_target_:", "# @"))
+        if not skipping:
+            body.append(line)
+    return "\n".join(body).strip("\n").splitlines()
+
+
+def _knobs(stage: str, argv: list[str], folders: list[Path]) -> list[str]:
+    """The dotted names of all knobs that the chosen options have."""
+    chosen = _chosen(stage, argv)
+    files = [("", CONF / f"{stage}.yaml")] + [(f"{g}.", _option_file(g, o, folders)) for g, o in chosen.items()]
+    names = list(chosen)
+    for prefix, file in files:
+        if file.exists():
+            names += [prefix + n for n in _dotted(yaml.safe_load(file.read_text(encoding="utf-8")) or {})]
+    return names
+
+
+def _dotted(config: dict[str, Any]) -> list[str]:
+    names = []
+    for key, value in config.items():
+        if key in ("defaults", "hydra", "_target_"):
+            continue
+        names.append(str(key))
+        if isinstance(value, dict):
+            names += [f"{key}.{inner}" for inner in _dotted(value)]
+    return names

@@ -1,0 +1,100 @@
+"""Work through many calls: a bounded number in flight, each result journalled as it comes, progress shown."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+from tqdm import tqdm
+
+from generate.journal import Journal, Record
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Record)
+
+
+class Progress:
+    """One line on stderr: done/total, rate, ETA, tokens a second, errors so far."""
+
+    def __init__(self, total: int, done: int, unit: str):
+        every = 0.2 if sys.stderr.isatty() else 10.0
+        self._bar = tqdm(total=total, initial=done, unit=unit, mininterval=every, file=sys.stderr, dynamic_ncols=True)
+        self._began = time.monotonic()
+        self.tokens = 0
+        self.errors = 0
+
+    def step(self, tokens: int, failed: bool) -> None:
+        self.tokens += tokens
+        self.errors += failed
+        rate = self.tokens / max(time.monotonic() - self._began, 1e-9)
+        self._bar.set_postfix_str(f"{rate:.0f} tokens/s, {self.errors} errors", refresh=False)
+        self._bar.update()
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def work_through(
+    todo: Iterable[T],
+    do: Callable[[T], Awaitable[R]],
+    keep: Callable[[R], None],
+    in_flight: int,
+) -> None:
+    """Do every piece of work, at most `in_flight` at a time, and `keep` each record as it comes.
+
+    What raises ends the whole (an engine that is gone; Ctrl-C): calls in flight are cancelled, and nothing of them is kept.
+    """
+
+    async def main() -> None:
+        waiting = iter(todo)
+        running: set[asyncio.Task[R]] = set()
+        try:
+            while True:
+                while len(running) < in_flight and (item := next(waiting, None)) is not None:
+                    running.add(asyncio.ensure_future(do(item)))
+                if not running:
+                    return
+                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                fault = None
+                for task in done:  # keep what is done even where its neighbour failed
+                    if task.exception() is None:
+                        keep(task.result())
+                    else:
+                        fault = fault or task.exception()
+                if fault is not None:
+                    raise fault
+        finally:
+            for task in running:
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.gather(*running, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def plan(wanted: Iterable[T], key: Callable[[T], str], journal: Journal[R], retry_errors: bool) -> tuple[list[T], int]:
+    """What is still to do, and how much of what is wanted stands in the journal.
+
+    Work that stands there under the same key is not done again, but for errors where `retry_errors` says so.
+    """
+    todo, done = [], 0
+    for item in wanted:
+        record = journal.records.get((key(item),))
+        if record is None or (retry_errors and getattr(record, "error", None) is not None):
+            todo.append(item)
+        else:
+            done += 1
+    return todo, done
+
+
+def make_newest(keys: Iterable[str], journal: Journal[R], name: Callable[[R], object]) -> None:
+    """Where a later run left another record under the same name, put this run's own record last again, so that it is
+    the one that readers take."""
+    newest = {name(r): r for r in journal.records.values()}
+    for key in keys:
+        record = journal.records.get((key,))
+        if record is not None and newest[name(record)] is not record:
+            journal.append(record)
+            newest[name(record)] = record

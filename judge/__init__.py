@@ -1,0 +1,1 @@
+"""Solutions in, verdicts out: final answers, the DSPy judge, and recorded judgements."""

@@ -1,0 +1,314 @@
+"""The final answer of a whole reply: what it says last, never what it thought on the way."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from . import limits
+from .outcome import Extraction
+
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{)")
+_BOX_OR_BRACE = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{|\\.|[{}]", re.DOTALL)
+_BOX_TOKEN = re.compile(r"\\boxed\s*(\\[a-zA-Z]+|[0-9A-Za-z])(?![{a-zA-Z])")
+_PLACEHOLDER = re.compile(r"(?:\s|\.|\\[lc]?dots|\\,|\$|_|\?|…|answer|ANSWER|your answer|\\text\{[^{}]*answer[^{}]*\}|\\cdot)*", re.I)
+# What may stand between two boxes that together are one answer.
+_JOINT = re.compile(r"(?:[\s$,;.&*]|\\[,;:!\[\]() ]|\\(?:q?quad|text)(?![a-z])|\{|\}|\band\b|\bor\b|\bas well as\b|\balong with\b)*")
+_MARKER = re.compile(
+    r"(?:\b(?P<final>final\s+answers?|answers?|ans|solution\s+set|result)\b[\s*_#}]*"
+    r"(?:(?P<colon>[:=：])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
+    re.I,
+)
+_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]*|\*\*)[ \t]*(?:the[ \t]+)?(?:final[ \t]+)?answers?[ \t]*:?[ \t]*\**[ \t]*:?[ \t]*$", re.I | re.M)
+_HEDGE = re.compile(
+    r"\b(?:if|whether|suppose|assum\w+|might|would|could|claim\w*|guess\w*|conjectur\w+|maybe|perhaps|not|wrong|incorrect|"
+    r"unless|think|why|suspect\w*|expect\w*)\b",
+    re.I,
+)
+_WEAK = re.compile(
+    r"\b(?:maximum|minimum|largest|smallest|greatest|least|number|value|total|sum|product|probability|area|length|angle|"
+    r"ratio|result|max|min|count|remainder|limit|solutions?|perimeter|volume|radius|distance)\b"
+    r"[^.;:\n=]{0,80}?(?:\b(?:is|are|equals|becomes)\b|=)\s*(?:equal\s+to\s+|exactly\s+|therefore\s+|thus\s+)?",
+    re.I,
+)
+_CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|consequently|finally|we (?:get|obtain|find|conclude))\b", re.I)
+# Words of an argument: a short reply that has one of them is a sentence about the problem, not a bare answer.
+_DISCOURSE = re.compile(
+    r"\b(?:we|i|our|us|so|thus|hence|therefore|because|since|let|cannot|can't|find|need|show|prove|proof|note|then|"
+    r"suppose|assume|consider|must|maximum|minimum|value of|answer|tried|got|get|gives?|sorry|hmm|wait|error|"
+    r"obtain|conclude|follows|claim|boxed)\b",
+    re.I,
+)
+_STATED = re.compile(r"[\d$\\({\[\-+*√π∅±|]|[a-zA-Z]\s*(?:=|\(|\^|_|\b(?![a-z]))")
+_STATED_WORDS = re.compile(
+    r"(?:yes|no|none|true|false|no\s+(?:solutions?|such|real|integer|positive)|all|odd|even|both|there\s+(?:is|are)\s+no|"
+    r"infinitely|zero|one|two|three|four|five|six|seven|eight|nine|ten|[A-Z][a-z]+)\b",
+)
+_UNSURE_END = re.compile(r"^\s*(?:at\s+(?:least|most)|not\b|more\s+than|less\s+than|unknown|unclear|correct|right|wrong|as follows)", re.I)
+
+
+def extract(text: str | None, *, reasoning_start: str = "<think>", reasoning_end: str = "</think>") -> Extraction:
+    """The final answer of a reply, with its span and how it was found.
+
+    The last stated answer wins: a box, or a later sentence of the form "the (final) answer is ...". Boxes joined by
+    "and", "or" or a comma are one answer. What stands between the reasoning marks never counts, and a reply that was
+    cut off in its reasoning has no answer. A short text without a sentence about it is an answer as it stands.
+
+    Args:
+        text: the whole reply or its end; `None` is a reply without content.
+        reasoning_start: what opens the model's reasoning; empty for none.
+        reasoning_end: what closes it.
+
+    Returns:
+        The answer: `text[start:end]` of the given text. `.text` is `None`, with `.why`, where there is none.
+    """
+    if text is None or not text.strip():
+        return _none("the reply is empty")
+    offset = 0
+    if len(text) > limits.MAX_REPLY_CHARS:
+        offset = len(text) - limits.MAX_REPLY_CHARS
+    visible = _visible(text, offset, reasoning_start, reasoning_end)
+    if visible is None:
+        return _none("the reply was cut off inside its reasoning")
+    for start, end in reversed(visible):
+        if text[start:end].strip():
+            found = _in_segment(text, start, end)
+            if found is not None:
+                return found
+    return _none("the reply states no final answer")
+
+
+def _none(why: str) -> Extraction:
+    return Extraction(None, None, None, "", why)
+
+
+def _visible(text: str, offset: int, opening: str, closing: str) -> list[tuple[int, int]] | None:
+    """The spans outside of the reasoning; `None` where the text ends inside it."""
+    if not opening or not closing:
+        return [(offset, len(text))]
+    spans: list[tuple[int, int]] = []
+    start = offset
+    inside = False
+    for mark in re.compile(f"{re.escape(opening)}|{re.escape(closing)}").finditer(text, offset):
+        if mark[0] == opening:
+            if not inside:
+                spans.append((start, mark.start()))
+            inside = True
+        else:
+            if not inside:
+                # no opening mark: chat templates put it into the prompt, so all before the closing one is reasoning
+                spans.clear()
+            inside = False
+            start = mark.end()
+    if inside:
+        return None
+    spans.append((start, len(text)))
+    return spans
+
+
+def _in_segment(text: str, start: int, end: int) -> Extraction | None:
+    box = _last_box(text, start, end)
+    stated = _last_statement(text, box.end if box is not None and box.end is not None else start, end)
+    if box is not None and stated is None:
+        return box
+    if stated is not None:
+        return stated
+    return _bare(text, start, end) or _emphasised(text, start, end) or _sentence(text, start, end)
+
+
+def _take(text: str, start: int, end: int, how: str) -> Extraction | None:
+    """The span without the blanks and marks around it."""
+    while start < end and text[start] in " \t\r\n*_:":
+        start += 1
+    while end > start and text[end - 1] in " \t\r\n*_":
+        end -= 1
+    if start >= end:
+        return None
+    return Extraction(text[start:end], start, end, how)
+
+
+class _Box(NamedTuple):
+    start: int  # of the command
+    end: int  # after the closing brace
+    inner: int  # where the content starts
+    inner_end: int
+    how: str
+
+
+def _boxes(text: str, start: int, end: int) -> list[_Box]:
+    """All outermost boxes, in one pass over the braces (a reply may hold a megabyte of them)."""
+    first = _BOX.search(text, start, end)
+    if first is None:
+        return []
+    stack: list[tuple[int, int] | None] = []  # (box start, brace), or None for a plain brace
+    closed: list[tuple[int, int, int]] = []  # start, brace, closing brace
+    for match in _BOX_OR_BRACE.finditer(text, first.start(), end):
+        piece = match[0]
+        if piece == "{":
+            stack.append(None)
+        elif piece == "}":
+            top = stack.pop() if stack else None
+            if top is not None:
+                while closed and closed[-1][0] > top[0]:
+                    closed.pop()  # it stood inside this one
+                closed.append((*top, match.start()))
+        elif piece[-1] == "{":
+            stack.append((match.start(), match.end() - 1))
+    boxes = [_Box(s, c + 1, b + 1, c, "boxed") for s, b, c in closed]
+    unclosed = [entry for entry in stack if entry is not None][-1:]
+    for begin, brace in unclosed:
+        # Never closed: the line is all there is, unless the text was cut off in the middle of it.
+        stops = [i for i in (text.find("$", brace, end), text.find("\n", brace, end)) if i >= 0]
+        stop, how = (min(stops), "unclosed box") if stops else (end, "box cut off")
+        boxes.append(_Box(begin, stop, brace + 1, stop, how))
+    return sorted(boxes)
+
+
+def _last_box(text: str, start: int, end: int) -> Extraction | None:
+    """The last box, or the group of boxes that it belongs to."""
+    boxes = _boxes(text, start, end)
+    real = [b for b in boxes if not _PLACEHOLDER.fullmatch(text[b.inner : min(b.inner_end, b.inner + 200)])]
+    if not real:
+        bare = None
+        for bare in _BOX_TOKEN.finditer(text, start, end):
+            pass
+        return _take(text, bare.start(1), bare.end(1), "boxed") if bare is not None else None
+    last = first = real[-1]
+    for earlier in reversed(real[:-1]):
+        between = text[earlier.end : first.start]
+        if len(between) > 40 or not _JOINT.fullmatch(between) or "\n\n" in between:
+            break
+        first = earlier
+    if first is not last and last.how == "boxed":
+        return Extraction(text[first.start : last.end], first.start, last.end, "boxes")
+    return _take(text, last.inner, last.inner_end, last.how)
+
+
+def _line_end(text: str, start: int, end: int) -> int:
+    stop = text.find("\n", start, end)
+    return end if stop < 0 else stop
+
+
+def _sentence_start(text: str, position: int, start: int) -> int:
+    return max(start, *(text.rfind(mark, start, position) + 1 for mark in (".", "\n", "?", "!", ";")))
+
+
+def _last_statement(text: str, start: int, end: int) -> Extraction | None:
+    """The last "answer: ...", "the final answer is ...", or heading with the answer below it."""
+    window = max(start, end - 20_000)
+    found: Extraction | None = None
+    for match in _HEADING.finditer(text, window, end):
+        below = match.end()
+        while below < end and text[below] in " \t\r\n":
+            below += 1
+        stop = _line_end(text, below, end)
+        if below < stop and stop - below <= 400 and "\\boxed" not in text[below:stop]:
+            took = _answer_clause(text, below, stop, "final-answer line")
+            found = took or found
+    for match in _MARKER.finditer(text, window, end):
+        if _HEDGE.search(text, _sentence_start(text, match.start(), window), match.start()):
+            continue
+        stop = _line_end(text, match.end(), end)
+        if not text[match.end() : stop].strip(" \t*_$"):
+            # the marker ends its line: the answer stands on the next one (display mathematics)
+            below = stop
+            while below < end and text[below] in " \t\r\n*":
+                below += 1
+            if text.startswith(("$$", "\\["), below):
+                close = text.find("$$" if text[below] == "$" else "\\]", below + 2, end)
+                stop = close if close >= 0 else end
+                below += 2
+            else:
+                stop = _line_end(text, below, end)
+            took = _answer_clause(text, below, stop, "final-answer line")
+        else:
+            how = "final-answer line" if match["colon"] else "answer sentence"
+            took = _answer_clause(text, match.end(), stop, how)
+        if took is not None and (found is None or (took.start or 0) >= (found.start or 0)):
+            found = took
+    return found
+
+
+def _answer_clause(text: str, start: int, end: int, how: str) -> Extraction | None:
+    """The answer at the head of a line: up to the end of its sentence, if it looks like an answer at all."""
+    while start < end and text[start] in " \t*_:=":
+        start += 1
+    end = min(end, start + 1_000)
+    if start >= end or _UNSURE_END.match(text, start, end):
+        return None
+    nested = _MARKER.search(text, start, end)
+    if nested is not None:
+        return None  # "Final Answer: The final answer is 42": the inner one is taken on its own
+    if not (_STATED.match(text, start, end) or _STATED_WORDS.match(text, start, end) or how == "final-answer line"):
+        return None
+    stop = _clause_end(text, start, end)
+    if stop - start > 400:
+        return None
+    return _take(text, start, stop, how)
+
+
+_CLAUSE_STOP = re.compile(
+    r"(?:(?<=[^.\s])\.(?=\s+[A-Z\\]|\s*$)|[!?](?=\s|$)(?<![\dn)]!)|,?\s+(?:because|since|as\s+(?:required|desired|claimed)|which|attained|"
+    r"achieved|when|obtained|and\s+(?:we|this|it|so)|so\b|by\b|hence|thus)|,\s+(?=[a-zA-Z]{3,}\s(?!and\b|or\b|where\b|for\b|if\b|when\b))|;\s)"
+)
+
+
+def _clause_end(text: str, start: int, end: int) -> int:
+    """The end of the clause that starts here, dots inside mathematics aside."""
+    if text.startswith("**", start) or (start >= 2 and text.startswith("**", start - 2)):
+        close = text.find("**", start + 2, end)
+        if close > 0:
+            return close
+    position = start
+    in_math = False
+    while position < end:
+        if text[position] == "$" and text[position - 1 : position] != "\\":
+            in_math = not in_math
+        elif not in_math:
+            match = _CLAUSE_STOP.match(text, position, end)
+            if match is not None and position > start:
+                return position
+        position += 1
+    return end
+
+
+def _bare(text: str, start: int, end: int) -> Extraction | None:
+    """A short text with no argument in it is an answer as it stands."""
+    body = text[start:end].strip()
+    if len(body) > limits.MAX_ANSWER_CHARS and not body[:2].lstrip("+-$").isdigit():
+        return None
+    if len(body) > 300 and re.search(r"[a-zA-Z]{3,}\s+[a-zA-Z]{2,}\s", body):
+        return None
+    if body.count("\n") > 1 or _DISCOURSE.search(body[:2000]):
+        return None
+    return _take(text, start, end, "bare answer")
+
+
+def _emphasised(text: str, start: int, end: int) -> Extraction | None:
+    """Bold mathematics in the last paragraph."""
+    tail = max(start, end - 600)
+    last = None
+    for match in re.compile(r"\*\*([^*\n]{1,200})\*\*").finditer(text, tail, end):
+        if re.search(r"\d|\$|\\", match[1]) and not _DISCOURSE.search(match[1]):
+            last = match
+    return _take(text, last.start(1), last.end(1), "bold") if last is not None else None
+
+
+def _sentence(text: str, start: int, end: int) -> Extraction | None:
+    """A concluding last sentence: "So the maximum is 12, attained at n = 7."."""
+    body_end = end
+    while body_end > start and text[body_end - 1] in " \t\r\n":
+        body_end -= 1
+    head = max(start, body_end - 400)
+    cut = max(
+        [m.end() for m in re.compile(r"[.!?]\s+(?=[A-Z])|\n").finditer(text, head, body_end)], default=head
+    )
+    if _HEDGE.search(text, cut, body_end) or not _CONCLUDES.search(text, max(start, cut - 40), body_end):
+        return None
+    match = _WEAK.search(text, cut, body_end)
+    if match is None:
+        return None
+    took = _answer_clause(text, match.end(), body_end, "sentence")
+    if took is None or took.text is None or not re.match(r"[\d$\\({\-]", took.text):
+        return None
+    return took

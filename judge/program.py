@@ -1,0 +1,77 @@
+"""What `program=` names: the DSPy judge, recorded judgements, or none. Light to import; DSPy is loaded when a judge runs."""
+
+from typing import Any
+
+from generate.engines import Sampling, with_call
+from generate.journal import key_of
+from generate.models import Model
+from generate.problems import Problem
+from generate.solutions import Solution
+from generate.stage import Count, Whole, settings
+from judge.taxonomy import Taxonomy
+
+SYNTAX_CHARACTERS = 400  # braces, field names, the tag and the quotation marks of one grade, and of each fallacy
+
+
+@settings
+class Judge:
+    """One DSPy reading of each solution: reasoning, fallacies with quotes, the first wrong step, a verdict."""
+
+    name: str
+    instructions: str
+    reasoning_characters: Count
+    fallacies: Count
+    quote_characters: Count
+    explanation_characters: Count
+    thinking_tokens: Whole
+
+    def schema(self, taxonomy: Taxonomy) -> dict[str, Any]:
+        from judge.grading import grade_schema
+
+        return grade_schema(
+            taxonomy, self.reasoning_characters, self.fallacies, self.quote_characters, self.explanation_characters
+        )
+
+    def sampling(self, model: Model) -> Sampling:
+        """The model's sampling, with room for the longest grade that the schema allows (a token for each character)."""
+        each = self.quote_characters + self.explanation_characters + SYNTAX_CHARACTERS // 2
+        room = self.reasoning_characters + self.quote_characters + self.fallacies * each + SYNTAX_CHARACTERS
+        return with_call(model.sampling, max_tokens=room + (self.thinking_tokens if model.reasoning else 0))
+
+    def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], seed: int) -> str:
+        """All of a verdict's key but the solution and its problem."""
+        return key_of(
+            program=vars(self),
+            taxonomy=taxonomy.prompt_text(),
+            model=model.identity(),
+            engine=about_engine,
+            sampling=vars(self.sampling(model)),
+            seed=seed,
+        )
+
+
+def verdict_key(judge_key: str, problem: Problem, solution: Solution) -> str:
+    """Hash of everything that one verdict depends on."""
+    return key_of(
+        judge=judge_key,
+        solution=solution.id,
+        text=solution.text,
+        statement=problem.statement,
+        answer=problem.answer,
+        reference_solution=problem.reference_solution,
+        rubric=problem.rubric,
+    )
+
+
+@settings
+class Recorded:
+    """The judgements that the dataset brought along, as verdicts."""
+
+    name: str = "recorded"
+
+
+@settings
+class Nothing:
+    """No judge: only the final answers are checked."""
+
+    name: str = "none"
