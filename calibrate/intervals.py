@@ -90,7 +90,8 @@ class Sums:
 
     @cached_property
     def total(self) -> Array:
-        return self.by_problem.sum(axis=0)
+        total: Array = self.by_problem.sum(axis=0)
+        return total
 
 
 @lru_cache(maxsize=64)

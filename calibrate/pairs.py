@@ -83,7 +83,7 @@ def agreement(pairs: Sequence[Pair], terms: Terms, intervals: Intervals) -> Json
 
 @dataclass(frozen=True)
 class Column:
-    """Two sides' words for the same solutions, in the same order. `empty` says why there are none, where there are none."""
+    """Two sides' words for the same solutions, in the same order. `empty` says why there are none, if so it is."""
 
     problems: list[str]
     label: list[Any]
@@ -140,24 +140,42 @@ class Column:
         named = [(p, b) for p, a, b in zip(self.problems, self.label, self.judge, strict=True) if a]
         never = "the judge never says it" if self.problems else self.empty
         not_named = NOT_NAMED if self.problems else self.empty
-        sums = Sums(self.problems, self.hits())
-        tp, fp, fn = sums.total
-
-        def perfect(u: float) -> tuple[float, float]:
-            """F1 = 2 J / (1 + J), where J is the share that both sides name of what either names."""
-            return 2 * (1 - u) / (2 - u), 1.0
-
-        def hopeless(u: float) -> tuple[float, float]:
-            return 0.0, 2 * u / (1 + u)
-
-        spread = hopeless if tp == 0 else perfect if fp + fn == 0 else None
         return {
             "precision": intervals.share([p for p, _ in claimed], [a for _, a in claimed], never),
             "recall": intervals.share([p for p, _ in named], [b for _, b in named], not_named),
-            "f1": intervals.figure(
-                sums, f1, why_undefined("support", sums.total, self.empty), without_spread=spread
-            ),
-        }  # fmt: skip
+            "f1": _f1(self.problems, self.hits(), not_named, intervals),
+        }
+
+
+def _f1(problems: Sequence[str], hits: Array, empty: str, intervals: Intervals) -> Estimate:
+    """F1 of rows (n, 3), as `Column.hits` gives them; it rests on the rows that either side names."""
+    some = hits.sum(axis=1) > 0
+    sums = Sums([p for p, s in zip(problems, some, strict=True) if s], hits[some])
+    tp, fp, fn = sums.total
+
+    def perfect(u: float) -> tuple[float, float]:
+        """F1 = 2 J / (1 + J), where J is the share that both sides name of what either names."""
+        return 2 * (1 - u) / (2 - u), 1.0
+
+    def hopeless(u: float) -> tuple[float, float]:
+        return 0.0, 2 * u / (1 + u)
+
+    spread = hopeless if tp == 0 else perfect if fp + fn == 0 else None
+    return intervals.figure(sums, f1, why_undefined("support", sums.total, empty), without_spread=spread)
+
+
+def _macro_f1(problems: Sequence[str], hits: Sequence[Array], why: str | None, intervals: Intervals) -> Estimate:
+    """Mean F1 over the classes that the labels bear."""
+    sums = Sums(problems, np.concatenate(hits, axis=1))
+    borne = [h for h in hits if h[:, 0].sum() + h[:, 2].sum() > 0]
+
+    def without_spread(_: float) -> tuple[float, float]:
+        """The mean of the classes' own intervals."""
+        each = [_f1(problems, h, "", intervals) for h in borne]
+        return tuple(float(np.mean([getattr(e, side) for e in each])) for side in ("low", "high"))  # type: ignore[return-value]
+
+    constant = all(h[:, 0].sum() == 0 or h[:, 1:].sum() == 0 for h in borne)
+    return intervals.figure(sums, macro_f1, why, without_spread=without_spread if constant else None)
 
 
 def _on(formula: Callable[[Array], Array], shape: tuple[int, int]) -> Formula:
@@ -194,12 +212,12 @@ def _verdict(pairs: Sequence[Pair], intervals: Intervals) -> Json:
         return Column([p.problem for p in of], [p.label.verdict for p in of], judge, empty)
 
     with_lost, both = column(rows), column([p for p in rows if p.judge])
-    counts = np.concatenate([with_lost.about(v).hits() for v in VERDICTS], axis=1)
+    hits = [with_lost.about(v).hits() for v in VERDICTS]
     figures = {
         "accuracy": with_lost.same(intervals),
         "cohen_kappa": both.kappa(VERDICTS, intervals),
         "weighted_kappa": both.kappa(VERDICTS, intervals, weighted=True),
-        "macro_f1": intervals.figure(Sums(with_lost.problems, counts), macro_f1, None if rows else empty),
+        "macro_f1": _macro_f1(with_lost.problems, hits, None if rows else empty, intervals),
     }
     confusion = both.table(VERDICTS, VERDICTS).total.reshape(len(VERDICTS), -1)
     return _json(figures) | {
@@ -274,6 +292,7 @@ def _points(pairs: Sequence[Pair], intervals: Intervals) -> Json:
             Sums(joint.problems, np.stack([np.array(y) - np.array(x), np.ones(len(both))], axis=-1)),
             ratio,
             None if both else empty,
+            without_spread=(lambda u: (-u * most, u * most)) if all_exact and most is not None else None,
         ),
         **_correlations(joint, intervals),
     }
@@ -294,7 +313,18 @@ def _correlations(joint: Column, intervals: Intervals) -> dict[str, Estimate]:
         "spearman": spearman,
         "kendall": kendall,
     }
-    return {name: intervals.figure(sums, _on(formula, shape), why) for name, formula in formulas.items()}
+
+    def perfect(u: float) -> tuple[float, float]:
+        """As if a share u were guesses, which leaves 1 - u of the correlation."""
+        return (1 - u, 1.0) if rising else (-1.0, u - 1)
+
+    figures = {}
+    for name, formula in formulas.items():
+        value = None if why else float(_on(formula, shape)(sums.total))
+        rising = value is not None and value > 0
+        spread = perfect if value is not None and abs(value) > 1 - 1e-9 else None
+        figures[name] = intervals.figure(sums, _on(formula, shape), why, without_spread=spread)
+    return figures
 
 
 def _fallacies(pairs: Sequence[Pair], tags: Sequence[str], intervals: Intervals) -> Json:
@@ -319,13 +349,14 @@ def _fallacies(pairs: Sequence[Pair], tags: Sequence[str], intervals: Intervals)
         block[tag] = _json(figures) | {"support": sum(column.label)}
 
     hits = [column.hits() for column in columns.values()]
-    pooled = Sums(problems, np.sum(hits, axis=0))
-    why = why_undefined("support", pooled.total, "no label and no judge names a tag" if rows else empty)
+    pooled = np.sum(hits, axis=0)
+    no_tags = "no label bears a tag" if rows else empty
+    why = why_undefined("support", pooled.sum(axis=0), no_tags)
     shared = [len(a & b) / len(a | b) if a | b else 1.0 for _, a, b in rows]  # two empty sets are the same set
     spread = {1.0: lambda u: (1 - u, 1.0), 0.0: lambda u: (0.0, u)}.get(shared[0]) if len(set(shared)) == 1 else None
     overall = {
-        "micro_f1": intervals.figure(pooled, f1, why),
-        "macro_f1": intervals.figure(Sums(problems, np.concatenate(hits, axis=1)), macro_f1, why),
+        "micro_f1": _f1(problems, pooled, no_tags, intervals),
+        "macro_f1": _macro_f1(problems, hits, why, intervals),
         "jaccard": intervals.figure(
             Sums(problems, np.array([[j, 1.0] for j in shared]).reshape(-1, 2)),
             ratio,

@@ -142,7 +142,13 @@ def sample_seed(seed: int, problem_id: str, sample: int) -> int:
 
 
 def write(
-    todo: list[Task], engine: Engine, model: Model, journal: Journal[Solution], in_flight: int, done: int, tokens: dict[str, int]
+    todo: list[Task],
+    engine: Engine,
+    model: Model,
+    journal: Journal[Solution],
+    in_flight: int,
+    done: int,
+    tokens: dict[str, int],
 ) -> None:
     progress = Progress(len(todo) + done, done, "solution")
 

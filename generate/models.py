@@ -9,20 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from generate.engines import Sampling
+from generate.engines import Reasoning, Sampling
 from generate.engines.vllm import VllmArguments
 from generate.journal import BadInput
 from generate.stage import Count, settings
-
-
-@settings
-class Reasoning:
-    """How a reasoning model marks its thoughts."""
-
-    start: str = "<think>"
-    end: str = "</think>"
-    parser: str | None = None
-    """vLLM's parser of this model family, so that a schema binds after the reasoning and not from the first token."""
 
 
 @settings
@@ -99,7 +89,11 @@ def _converted(gguf: Gguf) -> Path:
         raise BadInput(f"model.gguf.file: the package {gguf.package} has no file {gguf.file}")
     target = cache_folder() / f"{gguf.package}-{source.stem}-{source.stat().st_size}"
     if not (target / "config.json").exists():
-        print(f"converting {gguf.file} of the package {gguf.package} (once; about a minute) ...", file=sys.stderr, flush=True)
+        print(
+            f"converting {gguf.file} of the package {gguf.package} (once; about a minute) ...",
+            file=sys.stderr,
+            flush=True,
+        )
         target.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:  # in a process of its own: its memory is given back before an engine starts

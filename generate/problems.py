@@ -44,7 +44,9 @@ class Dataset:
             known = {p.topic for p in self.problems if p.topic}
             unknown = wanted - {t.casefold() for t in known}
             if unknown:
-                raise BadInput(f"topics: no problem has the topic {sorted(unknown)[0]!r}; there are: {', '.join(sorted(known))}")
+                raise BadInput(
+                    f"topics: no problem has the topic {sorted(unknown)[0]!r}; there are: {', '.join(sorted(known))}"
+                )
             kept = [p for p in kept if p.topic and p.topic.casefold() in wanted]
         kept = kept[:limit]
         ids = {p.id for p in kept}

@@ -53,7 +53,7 @@ T = TypeVar("T")
 def settings(cls: type[T]) -> type[T]:
     """A class that a config names by `_target_`, and that is its own schema: unknown fields and wrong types are errors."""
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, arbitrary_types_allowed=True)
-    return _dataclass(kw_only=True, frozen=True, config=config)(cls)
+    return _dataclass(kw_only=True, frozen=True, config=config)(cls)  # type: ignore[return-value]
 
 
 class StageConfig(BaseModel):
@@ -162,7 +162,11 @@ def _keep_text(arg: str) -> str:
     """Hydra reads `study=2025_01` as the number 202501: quote whatever a number would not give back as it was typed.
     A knob that wants a number reads it from the text."""
     name, equals, value = arg.partition("=")
-    if not equals or name.startswith("-") or not re.fullmatch(r"[+-]?[0-9][0-9_]*(\.[0-9_]*)?([eE][+-]?[0-9]+)?", value):
+    if (
+        not equals
+        or name.startswith("-")
+        or not re.fullmatch(r"[+-]?[0-9][0-9_]*(\.[0-9_]*)?([eE][+-]?[0-9]+)?", value)
+    ):
         return arg
     number = int(value) if re.fullmatch(r"[+-]?[0-9_]+", value) and not value.endswith("_") else float("nan")
     return arg if str(number) == value or re.fullmatch(r"-?(0|[1-9]\d*)\.\d*[1-9]", value) else f"{name}='{value}'"
@@ -264,9 +268,10 @@ def help_text(stage: str, argv: list[str], folders: list[Path]) -> str:
     out += ["", f"KNOBS of {stage}"]
     out += ["  " + line for line in _body(primary)]
     for group, now in chosen.items():
-        file = _option_file(group, now, folders)
-        if file.exists():
-            out += ["", f"KNOBS of {group}={now}, each as {group}.KNOB=VALUE"]
+        for option in _with_parents(group, now, folders):
+            file = _option_file(group, option, folders)
+            where = "" if option == now else f", where {now} says nothing else: the knobs of {option}"
+            out += ["", f"KNOBS of {group}={now}{where}, each as {group}.KNOB=VALUE"]
             out += ["  " + line for line in _body(file.read_text(encoding="utf-8"))]
     return "\n".join(out)
 
@@ -277,9 +282,10 @@ def _chosen(stage: str, argv: list[str]) -> dict[str, str]:
     given = dict(a.split("=", 1) for a in argv if "=" in a)
     chosen |= {g: o for g, o in given.items() if g in chosen}
     model = CONF / "model" / f"{chosen.get('model')}.yaml"
-    if "engine" in chosen and "engine" not in given and model.exists():
-        if match := re.search(r"override /engine@_global_\.engine: (\w+)", model.read_text(encoding="utf-8")):
-            chosen["engine"] = match[1]
+    text = model.read_text(encoding="utf-8") if model.exists() else ""
+    match = re.search(r"override /engine@_global_\.engine: (\w+)", text)
+    if match and "engine" in chosen and "engine" not in given:
+        chosen["engine"] = match[1]
     return chosen
 
 
@@ -290,6 +296,17 @@ def _options(group: str, folders: list[Path]) -> list[str]:
 def _option_file(group: str, option: str, folders: list[Path]) -> Path:
     files = [folder / group / f"{option}.yaml" for folder in [CONF, *folders]]
     return next((f for f in files if f.exists()), files[0])
+
+
+def _with_parents(group: str, option: str, folders: list[Path]) -> list[str]:
+    """The option, and the options of the same group that its file is written over."""
+    file = _option_file(group, option, folders)
+    if not file.exists():
+        return []
+    above = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("defaults", [])
+    return [option] + [
+        o for d in above if isinstance(d, str) and d != "_self_" for o in _with_parents(group, d, folders)
+    ]
 
 
 def _head(text: str) -> str:
@@ -319,7 +336,10 @@ def _body(text: str) -> list[str]:
 def _knobs(stage: str, argv: list[str], folders: list[Path]) -> list[str]:
     """The dotted names of all knobs that the chosen options have."""
     chosen = _chosen(stage, argv)
-    files = [("", CONF / f"{stage}.yaml")] + [(f"{g}.", _option_file(g, o, folders)) for g, o in chosen.items()]
+    files = [("", CONF / f"{stage}.yaml")]
+    files += [
+        (f"{g}.", _option_file(g, o, folders)) for g, now in chosen.items() for o in _with_parents(g, now, folders)
+    ]
     names = list(chosen)
     for prefix, file in files:
         if file.exists():

@@ -25,7 +25,7 @@ LABEL_IDENTITY = ("solution_id", "annotator", "kind")
 JUDGEMENT_IDENTITY = ("solution_id", "judge")
 
 
-def describe(counts: Mapping[str, int]) -> str:
+def describe(counts: Mapping[Any, int]) -> str:
     """Counts by kind in words, `none` where there are none."""
     return ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) or "none"
 
@@ -47,7 +47,9 @@ class Study:
     def named(cls, root: str, name: str) -> "Study":
         """The study of that name, made if it is not there. Raises BadInput for a name that cannot be a folder's."""
         if not STUDY_NAME.fullmatch(name):
-            raise BadInput(f"study={name}: a study's name is letters, digits, '.', '_' and '-', the first a letter or digit")
+            raise BadInput(
+                f"study={name}: a study's name is letters, digits, '.', '_' and '-', the first a letter or digit"
+            )
         return cls(Path(root) / name)
 
     @classmethod
@@ -57,7 +59,9 @@ class Study:
             study = cls.named(root, name)
             if not study.path.is_dir():
                 there = ", ".join(sorted(p.name for p in Path(root).glob("*") if p.is_dir() and p.name[0] != "."))
-                raise BadInput(f"study={name}: there is no {study.path}; there are: {there or 'none (run generate first)'}")
+                raise BadInput(
+                    f"study={name}: there is no {study.path}; there are: {there or 'none (run generate first)'}"
+                )
             return study, "named on the command line"
         manifests = sorted(Path(root).glob("*/manifests/*.json"), key=lambda p: p.stat().st_mtime_ns)
         if not manifests:
@@ -154,8 +158,12 @@ def revision() -> str | None:
     if not (here / ".git").exists():
         return None
     try:
-        asked = [["git", "-C", str(here), *words] for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])]
-        head, changes = (subprocess.run(a, capture_output=True, text=True, timeout=5, check=True).stdout.strip() for a in asked)
+        asked = [
+            ["git", "-C", str(here), *words] for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "-uno"])
+        ]
+        head, changes = (
+            subprocess.run(a, capture_output=True, text=True, timeout=5, check=True).stdout.strip() for a in asked
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return f"{head}+changes" if changes else head
@@ -164,8 +172,17 @@ def revision() -> str | None:
 def hardware() -> dict[str, Any]:
     """Processor, cores, memory, and the names of NVIDIA GPUs, without loading CUDA."""
     gpus = [
-        next((line.split(":", 1)[1].strip() for line in f.read_text().splitlines() if line.startswith("Model:")), "unknown")
+        next(
+            (line.split(":", 1)[1].strip() for line in f.read_text().splitlines() if line.startswith("Model:")),
+            "unknown",
+        )
         for f in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     ]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None
-    return {"machine": platform.machine(), "system": sys.platform, "cores": os.cpu_count(), "memory_bytes": memory, "gpus": gpus}
+    return {
+        "machine": platform.machine(),
+        "system": sys.platform,
+        "cores": os.cpu_count(),
+        "memory_bytes": memory,
+        "gpus": gpus,
+    }

@@ -2,7 +2,6 @@
 on Hugging Face. What each column means is said by the config (`conf/dataset/table.yaml`)."""
 
 import csv
-import io
 import json
 import math
 import re
@@ -13,13 +12,27 @@ from pathlib import Path
 from typing import Any, Literal
 
 from generate.journal import BadInput, Failure, key_of, text_hash
-from generate.labels import VERDICTS, HumanLabel, Judgement, Span
+from generate.labels import VERDICTS, HumanLabel, Judgement, Span, VerdictName
 from generate.problems import Dataset, Problem
 from generate.solutions import Solution
 from generate.stage import NumberMap, TextMap, settings
 
-OWN_WORDS = {"correct": "correct", "partially correct": "partially_correct", "partial": "partially_correct", "incorrect": "incorrect"}
-TRUE_WORDS = {"true": True, "yes": True, "1": True, "correct": True, "false": False, "no": False, "0": False, "incorrect": False}
+OWN_WORDS: dict[str, VerdictName] = {
+    "correct": "correct",
+    "partially correct": "partially_correct",
+    "partial": "partially_correct",
+    "incorrect": "incorrect",
+}
+TRUE_WORDS = {
+    "true": True,
+    "yes": True,
+    "1": True,
+    "correct": True,
+    "false": False,
+    "no": False,
+    "0": False,
+    "incorrect": False,
+}
 CELL_LIMIT = 1 << 30
 
 
@@ -53,7 +66,19 @@ class Columns:
         return {k: v for k, v in vars(self).items() if isinstance(v, str)}
 
 
-ABOUT_SOLUTION = ("solution", "model", "verdict", "points", "fallacies", "answer_correct", "spans", "comment", "annotator", "stratum", "weight")
+ABOUT_SOLUTION = (
+    "solution",
+    "model",
+    "verdict",
+    "points",
+    "fallacies",
+    "answer_correct",
+    "spans",
+    "comment",
+    "annotator",
+    "stratum",
+    "weight",
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +173,10 @@ class Table:
             for row in rows:
                 into.add_judges(row, row.name(str(self.columns.solution_id)), judges)
         return Dataset(
-            list(into.problems.values()), list(into.solutions.values()), list(into.labels.values()), list(into.judgements.values())
+            list(into.problems.values()),
+            list(into.solutions.values()),
+            list(into.labels.values()),
+            list(into.judgements.values()),
         )
 
     def _judges_file(self, into: "_Gathering") -> None:
@@ -250,7 +278,9 @@ class _Gathering:
                 words = sorted({*(table.verdict_words or {}), *(table.word_points or {}), *OWN_WORDS})
                 raise row.bad(columns.verdict, f"{_short(word)} is no verdict; known words: {', '.join(words)}")
             if verdict == "partially_correct" and table.scale == "binary":
-                raise row.bad(columns.verdict, f"{_short(word)} on a scale that only has pass and not (dataset.scale=binary)")
+                raise row.bad(
+                    columns.verdict, f"{_short(word)} on a scale that only has pass and not (dataset.scale=binary)"
+                )
         if points is not None:  # where points and words exist, points decide
             verdict = table.verdict_of_points(points)
         fallacies = _tags(row, columns.fallacies)
@@ -265,7 +295,7 @@ class _Gathering:
         self.labels[solution_id, annotator] = HumanLabel(
             solution_id=solution_id,
             annotator=annotator,
-            verdict=verdict,  # type: ignore[arg-type]
+            verdict=verdict,
             fallacies=fallacies,
             answer_correct=answer_correct,
             points=points,
@@ -281,7 +311,9 @@ class _Gathering:
     def _refuse_repeated(self, row: Row, solution_id: str, annotator: str) -> None:
         if (solution_id, annotator) in self._rows:
             who = f" and annotator '{annotator}'" if self.table.columns.annotator else ""
-            raise row.bad(str(self.table.columns.solution_id), f"solution '{solution_id}'{who} stands in an earlier row too")
+            raise row.bad(
+                str(self.table.columns.solution_id), f"solution '{solution_id}'{who} stands in an earlier row too"
+            )
         self._rows.add((solution_id, annotator))
 
     def add_judges(self, row: Row, solution_id: str, judges: dict[str, str]) -> None:
@@ -289,7 +321,9 @@ class _Gathering:
             judgement = self._judgement(row, solution_id, judge, column)
             known = self.judgements.setdefault((solution_id, judge), judgement)
             if known != judgement:
-                raise row.bad(column, f"judge '{judge}' says something else of solution '{solution_id}' in an earlier row")
+                raise row.bad(
+                    column, f"judge '{judge}' says something else of solution '{solution_id}' in an earlier row"
+                )
 
     def _judgement(self, row: Row, solution_id: str, judge: str, column: str) -> Judgement:
         """A judge's cell. What cannot be read is an error record of that judge, never a verdict."""
@@ -298,16 +332,28 @@ class _Gathering:
 
         def said(verdict: str | None = None, points: float | None = None, error: Failure | None = None) -> Judgement:
             top = table.max_points if points is not None else None
-            return Judgement(solution_id=solution_id, judge=judge, raw=raw, verdict=verdict, points=points, max_points=top, error=error)  # type: ignore[arg-type]
+            return Judgement(
+                solution_id=solution_id,
+                judge=judge,
+                raw=raw,
+                verdict=verdict,
+                points=points,
+                max_points=top,
+                error=error,
+            )
 
         if raw is None:
-            return said(error=Failure(kind="empty_cell", message=f"{row.file}, row {row.number}: nothing stands in '{column}'"))
+            return said(
+                error=Failure(kind="empty_cell", message=f"{row.file}, row {row.number}: nothing stands in '{column}'")
+            )
         verdict, points = table.word(raw), table.points_of_word(raw)
         if points is None and verdict is None:
             try:
                 points = float(raw)
             except ValueError:
-                return said(error=Failure(kind="unread_word", message=f"{_short(raw)} is no verdict and no number", raw=raw))
+                return said(
+                    error=Failure(kind="unread_word", message=f"{_short(raw)} is no verdict and no number", raw=raw)
+                )
             if not 0 <= points <= table.max_points:
                 message = f"{_short(raw)} is outside 0 to {table.max_points:g} points"
                 return said(error=Failure(kind="points_out_of_range", message=message, raw=raw))
@@ -401,7 +447,9 @@ def _decoded(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise BadInput(f"{path}, line {line}: is not UTF-8 (byte 0x{raw[error.start]:02x}); save the file as UTF-8") from None
+        raise BadInput(
+            f"{path}, line {line}: is not UTF-8 (byte 0x{raw[error.start]:02x}); save the file as UTF-8"
+        ) from None
 
 
 def _csv_rows(path: Path) -> Iterator[Row]:
@@ -435,7 +483,10 @@ def _csv_rows(path: Path) -> Iterator[Row]:
             if mended is None:
                 raise BadInput(f"{path}, row {number} (line {at + 1}): {fault}")
             cells, after = mended
-            print(f"note: {path}, row {number}: the quotation mark that closes a cell is missing; read as if it stood there", file=sys.stderr)
+            print(
+                f"note: {path}, row {number}: the quotation mark that closes a cell is missing; read as if it stood there",
+                file=sys.stderr,
+            )
         yield Row(str(path), number, dict(zip(header, cells, strict=True)))
         at = after
 

@@ -64,7 +64,9 @@ def chosen_solutions(study: Study, config: Config) -> dict[str, Solution]:
     if config.models is not None:
         there = {s.model for s in solutions.values()}
         if unknown := [m for m in config.models if m not in there]:
-            raise BadInput(f"models: {study.path} has no solutions by {unknown[0]!r}; there are: {', '.join(sorted(there))}")
+            raise BadInput(
+                f"models: {study.path} has no solutions by {unknown[0]!r}; there are: {', '.join(sorted(there))}"
+            )
         solutions = {k: s for k, s in solutions.items() if s.model in config.models}
     if not solutions:
         raise BadInput(f"{study.path} holds no solutions: run `python -m generate` for it first")
@@ -79,7 +81,9 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         if isinstance(config.model, RecordedModel):
             raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
         if all(s.text is None for s in solutions.values()):
-            raise BadInput(f"{study.path} holds no texts of solutions to judge; program=recorded takes recorded judgements")
+            raise BadInput(
+                f"{study.path} holds no texts of solutions to judge; program=recorded takes recorded judgements"
+            )
 
 
 def take_recorded(study: Study, judgements: list[Judgement]) -> dict[str, Any]:
@@ -123,7 +127,12 @@ class Task:
 
 
 def judge_solutions(
-    config: Config, program: Judge, model: Model, study: Study, problems: dict[str, Problem], solutions: dict[str, Solution]
+    config: Config,
+    program: Judge,
+    model: Model,
+    study: Study,
+    problems: dict[str, Problem],
+    solutions: dict[str, Solution],
 ) -> dict[str, Any]:
     name = f"{program.name}-{model.name}"
     judge_key = program.judge_key(config.taxonomy, model, config.engine.identity(model), config.seed)
@@ -135,7 +144,10 @@ def judge_solutions(
     without_text = len(solutions) - len(tasks)
     own = sum(s.model in (model.name, model.id) for s in solutions.values())
     if own:
-        print(f"warning: {name} judges {own} solutions that its own model wrote; models are known to favour their own", file=sys.stderr)
+        print(
+            f"warning: {name} judges {own} solutions that its own model wrote; models are known to favour their own",
+            file=sys.stderr,
+        )
     tokens = Counter[str]()
     about: dict[str, Any] = {}
     with study.journal("verdicts", name, Verdict) as journal:
@@ -143,7 +155,9 @@ def judge_solutions(
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
         make_newest([t.key for t in tasks], journal, lambda v: v.id)
-        print(f"judge {name}: {len(tasks)} solutions to judge, {done} there already, {len(todo)} to do; {without_text} without a text")
+        print(
+            f"judge {name}: {len(tasks)} solutions to judge, {done} there already, {len(todo)} to do; {without_text} without a text"
+        )
         if todo:
             with config.engine.open(model, config.seed) as engine:
                 about = engine.about()
@@ -184,7 +198,14 @@ def judge_all(
     async def judge_one(task: Task) -> Verdict:
         said, vote, usage = await grade(grader, inputs_of(task.problem, task.solution))
         return verdict_of(
-            said, vote, usage, task.solution, key=task.key, id=f"{name}/{task.solution.id}", judge=name, judge_key=judge_key
+            said,
+            vote,
+            usage,
+            task.solution,
+            key=task.key,
+            id=f"{name}/{task.solution.id}",
+            judge=name,
+            judge_key=judge_key,
         )
 
     def keep(verdict: Verdict) -> None:

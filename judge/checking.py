@@ -24,9 +24,16 @@ def check_answers(
     wanted: dict[str, tuple[Solution, str]] = {}
     for solution in solutions.values():
         problem = problems.get(solution.problem_id)
-        if problem is None or problem.answer is None or solution.error or (solution.text is None and not solution.cut_off):
+        if (
+            problem is None
+            or problem.answer is None
+            or solution.error
+            or (solution.text is None and not solution.cut_off)
+        ):
             continue
-        key = key_of(version=VERSION, policy=vars(policy), gold=problem.answer, solution=solution.id, text=solution.text)
+        key = key_of(
+            version=VERSION, policy=vars(policy), gold=problem.answer, solution=solution.id, text=solution.text
+        )
         wanted[key] = (solution, problem.answer)
     if not wanted:
         print("final answers: no solution of a problem with a gold answer")
@@ -37,7 +44,7 @@ def check_answers(
         for (key, solution, _), comparison in zip(todo, compared, strict=True):
             journal.append(as_answer(key, solution, comparison, checker))
         make_newest(wanted, journal, lambda a: a.solution_id)
-        outcomes = Counter(journal.records[(key,)].outcome for key in wanted)
+        outcomes: Counter[str] = Counter(journal.records[(key,)].outcome for key in wanted)
     print(f"final answers ({checker}): {describe(outcomes)}; {len(todo)} checked now")
     return dict(outcomes)
 

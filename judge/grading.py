@@ -10,10 +10,11 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from generate.engines import EngineGone, Refused, Reply, collected_replies
+from generate.engines import Refused, Reply, collected_replies, last_replies
 from generate.journal import Failure
 from generate.problems import Problem
 from generate.solutions import Solution, Usage
+from generate.stage import EngineGone
 from judge.evidence import locate
 from judge.replies import Judged, Unparsed, read_reply
 from judge.taxonomy import Taxonomy
@@ -27,7 +28,7 @@ SECTIONS = {
 }
 
 
-class Grade(dspy.Signature):
+class Grade(dspy.Signature):  # type: ignore[misc]
     """Grade one solution of an olympiad problem."""  # replaced by the program's instructions
 
     problem: str = dspy.InputField()
@@ -66,7 +67,10 @@ class GradingAdapter(dspy.Adapter):  # type: ignore[misc]
 
     def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: dict[str, Any]) -> Any:
         if lm.supports_response_schema:
-            lm_kwargs["response_format"] = {"type": "json_schema", "json_schema": {"name": "grade", "schema": self.schema}}
+            lm_kwargs["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "grade", "schema": self.schema},
+            }
         return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
 
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
@@ -79,19 +83,13 @@ class GradingAdapter(dspy.Adapter):  # type: ignore[misc]
         return [*messages, {"role": "user", "content": _material(inputs)}]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        replies = _replies()
+        replies = last_replies.get()
         finish_reason = replies[-1].finish_reason if replies else None
         try:
             said = read_reply(completion, finish_reason, self.taxonomy)
         except Unparsed as fault:
             raise AdapterParseError("GradingAdapter", signature, completion, str(fault)) from fault
         return {**vars(said), "fallacies": said.fallacies}
-
-
-def _replies() -> list[Reply]:
-    from generate.engines import last_replies
-
-    return last_replies.get() or []
 
 
 def _reply_form(schema: dict[str, Any]) -> str:
@@ -166,13 +164,14 @@ async def grade(grader: Grader, inputs: dict[str, Any]) -> tuple[Judged | None, 
             error = _failure(fault, replies)
     raw = replies[-1] if replies else None
     vote = Vote(
-        verdict=said.verdict if said else None,  # type: ignore[arg-type]
+        verdict=said.verdict if said else None,
         raw=raw.text if raw else None,
         finish_reason=raw.finish_reason if raw else None,
         error=error,
     )
     usage = Usage(
-        prompt_tokens=sum(r.prompt_tokens or 0 for r in replies), completion_tokens=sum(r.completion_tokens or 0 for r in replies)
+        prompt_tokens=sum(r.prompt_tokens or 0 for r in replies),
+        completion_tokens=sum(r.completion_tokens or 0 for r in replies),
     )
     return said, vote, usage
 
@@ -189,7 +188,9 @@ def _failure(fault: Exception, replies: list[Reply]) -> Failure:
     if isinstance(fault, AdapterParseError):  # DSPy itself refuses an empty reply before any adapter sees it
         cut = bool(replies) and replies[-1].finish_reason == "length"
         message = "the reply was cut off by the token limit" if cut else "the reply is empty"
-        return Failure(kind="cut_off" if cut else "no_reply", message=message, raw=replies[-1].reasoning if replies else None)
+        return Failure(
+            kind="cut_off" if cut else "no_reply", message=message, raw=replies[-1].reasoning if replies else None
+        )
     raise fault
 
 

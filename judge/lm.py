@@ -14,7 +14,11 @@ MODEL = "openai/judge"  # a neutral name: DSPy refuses settings by the look of s
 def dspy_lm(engine: Engine, sampling: Sampling) -> dspy.LM:
     """The engine as DSPy's LM. `sampling` holds where a call says nothing else."""
     return dspy.LM(
-        MODEL, engine=SyncBridge(engine, sampling), async_engine=AsyncBridge(engine, sampling), cache=False, num_retries=0
+        MODEL,
+        engine=SyncBridge(engine, sampling),
+        async_engine=AsyncBridge(engine, sampling),
+        cache=False,
+        num_retries=0,
     )
 
 
@@ -78,5 +82,5 @@ def _response(reply: Reply) -> Response:
 
 
 def _as_dspy(refusal: Refused) -> Exception:
-    kind = ContextLengthError if refusal.kind == "prompt_too_long" else InvalidRequestError
-    return kind(str(refusal))
+    error: Exception = (ContextLengthError if refusal.kind == "prompt_too_long" else InvalidRequestError)(str(refusal))
+    return error

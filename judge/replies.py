@@ -5,25 +5,91 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from generate.labels import VERDICTS
+from generate.labels import VERDICTS, VerdictName
 from generate.tables import OWN_WORDS, plain_word
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Fallacy
 
 # LaTeX commands that begin like a JSON escape: \frac would be read as a form feed and "rac".
-_COMMANDS = (
-    "backslash bar bar big bigcap bigcup bigg Big binom bmod boldsymbol bot boxed bullet begin beta because "
-    "fbox flat floor forall frac frown "
-    "nabla ne nearrow neg neq nexists ngtr ni nleq nless nmid not notin nparallel nsubseteq nu "
-    "rangle rbrace rceil rfloor rho right rightarrow rm Rightarrow "
-    "tan tanh tau tbinom text textbf textit textrm tfrac theta therefore tilde times to top triangle triangleq "
-    "underbrace underline underset unlhd uparrow upsilon"
-).split()
+_COMMANDS = [
+    "backslash",
+    "bar",
+    "bar",
+    "big",
+    "bigcap",
+    "bigcup",
+    "bigg",
+    "Big",
+    "binom",
+    "bmod",
+    "boldsymbol",
+    "bot",
+    "boxed",
+    "bullet",
+    "begin",
+    "beta",
+    "because",
+    "fbox",
+    "flat",
+    "floor",
+    "forall",
+    "frac",
+    "frown",
+    "nabla",
+    "ne",
+    "nearrow",
+    "neg",
+    "neq",
+    "nexists",
+    "ngtr",
+    "ni",
+    "nleq",
+    "nless",
+    "nmid",
+    "not",
+    "notin",
+    "nparallel",
+    "nsubseteq",
+    "nu",
+    "rangle",
+    "rbrace",
+    "rceil",
+    "rfloor",
+    "rho",
+    "right",
+    "rightarrow",
+    "rm",
+    "Rightarrow",
+    "tan",
+    "tanh",
+    "tau",
+    "tbinom",
+    "text",
+    "textbf",
+    "textit",
+    "textrm",
+    "tfrac",
+    "theta",
+    "therefore",
+    "tilde",
+    "times",
+    "to",
+    "top",
+    "triangle",
+    "triangleq",
+    "underbrace",
+    "underline",
+    "underset",
+    "unlhd",
+    "uparrow",
+    "upsilon",
+]
 _LATEX = re.compile(r"\\(?=(?:" + "|".join(_COMMANDS) + r")(?![a-zA-Z]))")
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _NOTHING = ("", "none", "n/a", "na", "null", "no", "nothing", "no fallacies", "no fallacy", "[]", "-", "none found")
 _LABELLED = re.compile(
-    r"\bverdict\b[\"'*_`\s]*[:=][\"'*_`\s]*(partially[ _-]?correct|partial|incorrect|correct)\b(?!\s*/|\s*\|)", re.IGNORECASE
+    r"\bverdict\b[\"'*_`\s]*[:=][\"'*_`\s]*(partially[ _-]?correct|partial|incorrect|correct)\b(?!\s*/|\s*\|)",
+    re.IGNORECASE,
 )
 _LABELLED_TAGS = re.compile(
     r"\bfallac(?:ies|y)\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b(?:verdict|reasoning|first[ _]wrong[ _]step)\b[\"'*_`\s]*[:=]|\Z)",
@@ -45,7 +111,7 @@ class Unparsed(Exception):
 class Judged:
     """What a reply says."""
 
-    verdict: str
+    verdict: VerdictName
     fallacies: list[Fallacy]
     reasoning: str | None
     first_wrong_step: str | None
@@ -161,12 +227,10 @@ def _labelled(text: str) -> dict[str, Any]:
 # --- reading its fields -----------------------------------------------------------------------------------------------
 
 
-def _verdict(value: Any) -> str:
-    if isinstance(value, str):
-        word = plain_word(value.replace("-", " "))
-        found = word.replace(" ", "_") if word.replace(" ", "_") in VERDICTS else OWN_WORDS.get(word)
-        if found:
-            return found
+def _verdict(value: Any) -> VerdictName:
+    found = OWN_WORDS.get(plain_word(value.replace("-", " "))) if isinstance(value, str) else None
+    if found is not None:
+        return found
     raise Unparsed("unknown_verdict", f"{_short(value)} is none of {', '.join(VERDICTS)}")
 
 

@@ -8,9 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from generate.engines import Chat, Engine, Refused, Reply, Sampling
 from judge.taxonomy import Tag, Taxonomy
+
+settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", max_examples=5000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -27,7 +32,9 @@ def shared() -> Path:
 def stage(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `python -m STAGE ...` in an empty folder, as a user would."""
 
-    def run(name: str, *words: str, env: dict[str, str] | None = None, timeout: float = 600) -> subprocess.CompletedProcess[str]:
+    def run(
+        name: str, *words: str, env: dict[str, str] | None = None, timeout: float = 600
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", name, *words],
             cwd=tmp_path,

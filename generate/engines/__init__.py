@@ -43,6 +43,16 @@ class Sampling:
     """A JSON schema that the reply (after its reasoning) must follow, where the engine can enforce one."""
 
 
+@settings
+class Reasoning:
+    """How a reasoning model marks its thoughts."""
+
+    start: str = "<think>"
+    end: str = "</think>"
+    parser: str | None = None
+    """vLLM's parser of this model family, so that a schema binds after the reasoning and not from the first token."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """What came back for one call."""
@@ -142,18 +152,19 @@ class EngineConfig(Protocol):
     def open(self, model: "Model", seed: int = 0) -> Engine: ...
 
 
-def split_reasoning(text: str, start: str | None, end: str | None, opened: bool = False) -> tuple[str | None, str | None]:
+def split_reasoning(text: str, marks: Reasoning | None, opened: bool = False) -> tuple[str | None, str | None]:
     """Part a raw reply into (reply, reasoning).
 
     `opened` says that the prompt itself ended inside the reasoning. The reply is what follows the last end marker. A
     text that opens its reasoning and never closes it is reasoning and nothing else: it was cut off, and what stands
     in it is no answer.
     """
-    if not start or not end:
+    if marks is None:
         return text, None
+    start, end = marks.start, marks.end
     head, found, tail = text.rpartition(end)
     if found:
-        return tail.strip() or None, head.removeprefix(start).strip() if head.startswith(start) else head.replace(start, "").strip()
+        return tail.strip() or None, head.strip().removeprefix(start).strip()
     if opened or text.lstrip().startswith(start):
         return None, text.replace(start, "", 1).strip()
     before, found, inside = text.partition(start)

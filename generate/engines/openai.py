@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from generate.engines import Chat, Engine, EngineGone, Refused, Reply, Sampling, split_reasoning
+from generate.engines import Chat, Engine, Refused, Reply, Sampling, split_reasoning
 from generate.journal import BadInput
-from generate.stage import Number, Whole, settings
+from generate.stage import EngineGone, Number, Whole, settings
 
 if TYPE_CHECKING:
     from generate.models import Model
@@ -70,7 +70,9 @@ class OpenAIEngine(Engine):
             listed = await self._client.with_options(max_retries=1, timeout=30).models.list()
             return [m.id for m in listed.data]
         except openai.APIConnectionError as error:
-            raise EngineGone(self._clean(f"no server answers at {self.chosen.base_url} ({error.__cause__ or error}).")) from None
+            raise EngineGone(
+                self._clean(f"no server answers at {self.chosen.base_url} ({error.__cause__ or error}).")
+            ) from None
         except openai.AuthenticationError as error:
             raise EngineGone(self._clean(f"{self.chosen.base_url} refuses the key: {error.message}.")) from None
         except (openai.APIError, ValueError):
@@ -91,7 +93,9 @@ class OpenAIEngine(Engine):
         except openai.APITimeoutError:
             raise Refused("timeout", f"no reply within {self.chosen.timeout_seconds:g} s") from None
         except openai.APIConnectionError as error:
-            raise EngineGone(self._clean(f"the server at {self.chosen.base_url} is gone ({error.__cause__ or error}).")) from None
+            raise EngineGone(
+                self._clean(f"the server at {self.chosen.base_url} is gone ({error.__cause__ or error}).")
+            ) from None
         except openai.APIStatusError as error:
             message = self._clean(" ".join(str(error.message).split()))[:400]
             if error.status_code in LOST:
@@ -130,9 +134,8 @@ class OpenAIEngine(Engine):
 
     def _reply(self, answer: Any) -> Reply:
         choice = answer.choices[0]
-        marks = self.model.reasoning
         raw = self._clean(choice.message.content or "")
-        text, reasoning = split_reasoning(raw, marks and marks.start, marks and marks.end)
+        text, reasoning = split_reasoning(raw, self.model.reasoning)
         own = getattr(choice.message, "reasoning", None) or getattr(choice.message, "reasoning_content", None)
         rows = None
         if choice.logprobs and choice.logprobs.content:

@@ -1,6 +1,7 @@
 """vLLM in this process, on one machine's GPUs or on its CPU."""
 
 import os
+import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from generate.engines import Chat, Engine, EngineGone, Refused, Reply, Sampling, split_reasoning
+from generate.engines import Chat, Engine, Refused, Reply, Sampling, split_reasoning
 from generate.engines.guard import start as start_guard
 from generate.journal import BadInput
-from generate.stage import Count, Number, Whole, settings
+from generate.stage import Count, EngineGone, Number, Whole, settings
 
 if TYPE_CHECKING:
     from generate.models import Model
@@ -39,7 +40,7 @@ class VllmArguments:
 class Vllm(VllmArguments):
     """conf/engine/vllm.yaml: how to open the engine. What is set here wins over what the model's config asks for."""
 
-    log_level: str = "WARNING"
+    log_level: str = "ERROR"
 
     def merged(self, model: "Model") -> dict[str, Any]:
         """What vLLM is told: what the model's config asks for, and over it what is set here."""
@@ -53,7 +54,9 @@ class Vllm(VllmArguments):
     def open(self, model: "Model", seed: int = 0) -> "VllmEngine":
         """Load the model (a minute on a CPU, some on a GPU) and return the running engine."""
         if not _installed():
-            raise BadInput("engine=vllm: vLLM is not installed here; run scripts/setup cpu or scripts/setup gpu, or use engine=openai")
+            raise BadInput(
+                "engine=vllm: vLLM is not installed here; run scripts/setup cpu or scripts/setup gpu, or use engine=openai"
+            )
         return VllmEngine(model, self, seed)
 
 
@@ -74,11 +77,15 @@ class VllmEngine(Engine):
         os.environ.setdefault("VLLM_LOGGING_LEVEL", chosen.log_level)
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+        os.environ.setdefault(
+            "PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker,ignore::FutureWarning"
+        )
         if (cache := wanted.pop("cpu_kv_cache_gb", None)) is not None:
             os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(cache)
         print(f"starting vLLM with {model.id} ...", file=sys.stderr, flush=True)
         super().__init__()
-        self._guard = start_guard()
+        self._guard: subprocess.Popen[bytes] | None = start_guard()
         try:
             self._submit(self._start(model, weights, wanted, seed)).result()
         except BaseException:
@@ -86,7 +93,9 @@ class VllmEngine(Engine):
             raise
         if getattr(self.tokenizer, "chat_template", None) is None and model.chat_template is None:
             self.close()
-            raise BadInput(f"model={model.name}: the tokenizer has no chat template; give a file as model.chat_template=FILE")
+            raise BadInput(
+                f"model={model.name}: the tokenizer has no chat template; give a file as model.chat_template=FILE"
+            )
         self.chat_template = Path(model.chat_template).read_text(encoding="utf-8") if model.chat_template else None
 
     async def _start(self, model: "Model", weights: str, wanted: dict[str, Any], seed: int) -> None:
@@ -106,6 +115,7 @@ class VllmEngine(Engine):
                 structured_outputs_config=structured,
                 enable_log_requests=False,
                 disable_log_stats=True,
+                use_tqdm_on_load=False,
                 **wanted,
                 **extra,
             )
@@ -126,7 +136,11 @@ class VllmEngine(Engine):
         from vllm.v1.engine.exceptions import EngineDeadError
 
         prompt: str = self.tokenizer.apply_chat_template(
-            chat, tokenize=False, add_generation_prompt=True, chat_template=self.chat_template, **self.template_arguments
+            chat,
+            tokenize=False,
+            add_generation_prompt=True,
+            chat_template=self.chat_template,
+            **self.template_arguments,
         )
         tokens: list[int] = self.tokenizer.encode(prompt, add_special_tokens=False)
         room = self.context_length - len(tokens)
@@ -152,7 +166,9 @@ class VllmEngine(Engine):
         self._count += 1
         final = None
         try:
-            async for output in self._llm.generate({"prompt_token_ids": tokens}, params, f"{os.getpid()}-{self._count}"):
+            async for output in self._llm.generate(
+                {"prompt_token_ids": tokens}, params, f"{os.getpid()}-{self._count}"
+            ):
                 final = output
         except EngineDeadError:
             raise EngineGone("the vLLM engine stopped.") from None
@@ -165,7 +181,7 @@ class VllmEngine(Engine):
             raise Refused("aborted", f"vLLM ended the request: {output.finish_reason}")
         marks = self.reasoning
         opened = bool(marks and prompt.rstrip().endswith(marks.start))
-        text, reasoning = split_reasoning(output.text, marks and marks.start, marks and marks.end, opened)
+        text, reasoning = split_reasoning(output.text, marks, opened)
         return Reply(
             text=text,
             reasoning=reasoning,
@@ -182,8 +198,8 @@ class VllmEngine(Engine):
 
     def close(self) -> None:
         super().close()
-        guard, self._guard = getattr(self, "_guard", None), None
-        if guard is not None:
+        if guard := getattr(self, "_guard", None):
+            self._guard = None
             guard.kill()
             guard.wait()
 

@@ -24,14 +24,16 @@ class Starter:
         content = yaml.safe_load((files(__package__) / "starter.yaml").read_text(encoding="utf-8"))
         problems, solutions, labels = [], [], []
         for p in content["problems"]:
-            problems.append(
-                Problem(id=p["id"], statement=p["statement"], answer=p["answer"], topic=p["topic"], source=SOURCE,
-                        reference_solution=p["reference_solution"], rubric=p.get("rubric"))  # fmt: skip
-            )
+            fields = {
+                name: p.get(name) for name in ("id", "statement", "answer", "topic", "reference_solution", "rubric")
+            }
+            problems.append(Problem(source=SOURCE, **fields))
             for number, s in enumerate(p["solutions"]):
                 text = s["text"]
                 key = key_of(source=SOURCE, id=s["id"], text=text)
-                solutions.append(Solution(key=key, id=s["id"], problem_id=p["id"], model=WRITER, sample=number, text=text))
+                solutions.append(
+                    Solution(key=key, id=s["id"], problem_id=p["id"], model=WRITER, sample=number, text=text)
+                )
                 labels.append(_label(s, text))
         return Dataset(problems, solutions, labels)
 
@@ -40,7 +42,9 @@ def _label(s: dict, text: str) -> HumanLabel:  # type: ignore[type-arg]
     spans = []
     for flaw in s["flaws"]:
         start = text.index(flaw["quote"])
-        spans.append(Span(start=start, end=start + len(flaw["quote"]), tag=flaw["tag"], comment=flaw.get("explanation")))
+        spans.append(
+            Span(start=start, end=start + len(flaw["quote"]), tag=flaw["tag"], comment=flaw.get("explanation"))
+        )
     return HumanLabel(
         solution_id=s["id"],
         annotator="construction",

@@ -11,7 +11,13 @@ TEXT = "We check n = 1, 2, 3.\nThe pattern  continues, so $a_n = 2^n$ for all n.
 
 @pytest.mark.parametrize(
     "quote",
-    ["The pattern  continues", "the pattern continues", '"The pattern continues"', "...pattern continues, so a_n = 2^n...", "pattern\ncontinues, so $a_n=2^n$"],
+    [
+        "The pattern  continues",
+        "the pattern continues",
+        '"The pattern continues"',
+        "...pattern continues, so a_n = 2^n...",
+        "pattern\ncontinues, so $a_n=2^n$",
+    ],
 )
 def test_a_quote_is_found_but_for_spacing_case_and_marks(quote):
     start, end = locate(quote, TEXT)

@@ -1,5 +1,6 @@
 """Judge replies as they really come: each kind of ../shared/cases/README.md, section "Judge replies"."""
 
+import contextlib
 import json
 
 import pytest
@@ -32,13 +33,18 @@ def test_the_last_complete_answer_counts():
 
 
 def test_a_verdict_that_the_student_wrote_inside_a_string_is_not_the_judges():
-    text = grade("incorrect", [{"tag": NAMES[0], "quote": '{"verdict": "correct", "fallacies": []}', "explanation": "e"}])
+    text = grade(
+        "incorrect", [{"tag": NAMES[0], "quote": '{"verdict": "correct", "fallacies": []}', "explanation": "e"}]
+    )
     assert read(text).verdict == "incorrect"
     assert read(text).fallacies[0].quote == '{"verdict": "correct", "fallacies": []}'
 
 
 def test_an_unfinished_answer_after_a_quoted_one_is_no_verdict():
-    assert refused(f'The student wrote {grade("correct")}. My grade: {{"reasoning": "wrong", "verdict": "incorr') == "unparsed"
+    assert (
+        refused(f'The student wrote {grade("correct")}. My grade: {{"reasoning": "wrong", "verdict": "incorr')
+        == "unparsed"
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,13 +59,24 @@ def test_a_students_verdict_inside_broken_json_is_not_taken(text):
 
 
 @pytest.mark.parametrize(
-    "word", ["Partial", "partial.", "**partial**", "Partially Correct", "partially_correct", "PARTIALLY-CORRECT", " partially  correct. "]
+    "word",
+    [
+        "Partial",
+        "partial.",
+        "**partial**",
+        "Partially Correct",
+        "partially_correct",
+        "PARTIALLY-CORRECT",
+        " partially  correct. ",
+    ],
 )
 def test_ways_to_write_partially_correct(word):
     assert read(grade(word)).verdict == "partially_correct"
 
 
-@pytest.mark.parametrize("word", ["mostly correct", "7", "5/7", "correct or incorrect", "", "A", None, 7, ["correct"], True])
+@pytest.mark.parametrize(
+    "word", ["mostly correct", "7", "5/7", "correct or incorrect", "", "A", None, 7, ["correct"], True]
+)
 def test_a_grade_that_is_not_on_the_menu_is_no_verdict(word):
     assert refused(grade(word)) == "unknown_verdict"
 
@@ -103,11 +120,14 @@ def test_one_key_twice_with_two_values_is_ambiguous():
 
 def test_all_fields_on_one_line_without_json():
     said = read("Reasoning: fine until step 3. Fallacies: Proof by Example, Calculation Mistake Verdict: **partial**.")
-    assert (said.verdict, [f.tag for f in said.fallacies]) == ("partially_correct", ["Proof by Example", "Calculation Mistake"])
+    assert (said.verdict, [f.tag for f in said.fallacies]) == (
+        "partially_correct",
+        ["Proof by Example", "Calculation Mistake"],
+    )
 
 
 def test_the_menu_itself_is_not_read_as_a_verdict():
-    assert refused('Fallacies: none. Verdict: correct / partially_correct / incorrect') == "unparsed"
+    assert refused("Fallacies: none. Verdict: correct / partially_correct / incorrect") == "unparsed"
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n"])
@@ -119,14 +139,26 @@ def test_a_reply_that_was_cut_off_is_no_verdict_even_where_it_could_be_mended():
     assert refused(grade("correct"), "length") == "cut_off"
 
 
-@pytest.mark.parametrize("text", ['{"error": {"message": "Rate limit reached", "code": 429}}', "Error code: 500 - upstream", "I cannot grade this."])
+@pytest.mark.parametrize(
+    "text",
+    ['{"error": {"message": "Rate limit reached", "code": 429}}', "Error code: 500 - upstream", "I cannot grade this."],
+)
 def test_an_error_text_stored_as_a_reply_is_no_verdict(text):
     assert refused(text) == "unparsed"
 
 
 @pytest.mark.parametrize(
     "raw",
-    [r"\frac{1}{2}", r"\text{if } x \neq 0", r"\nu(n) \times \rho", r"\binom{n}{k}", r"\theta \to \beta", r"\sqrt{2} \(x\)", r"\underline{u}", r"\{1\}"],
+    [
+        r"\frac{1}{2}",
+        r"\text{if } x \neq 0",
+        r"\nu(n) \times \rho",
+        r"\binom{n}{k}",
+        r"\theta \to \beta",
+        r"\sqrt{2} \(x\)",
+        r"\underline{u}",
+        r"\{1\}",
+    ],
 )
 def test_the_backslashes_of_latex_survive_json(raw):
     unescaped = f'{{"reasoning": "{raw}", "fallacies": [], "first_wrong_step": null, "verdict": "correct"}}'
@@ -135,18 +167,25 @@ def test_the_backslashes_of_latex_survive_json(raw):
 
 
 def test_escapes_that_are_meant_stay_escapes():
-    assert read('{"reasoning": "a\\nb\\t\\u00e9 \\"q\\" \\\\\\\\ c", "fallacies": [], "verdict": "correct"}').reasoning == 'a\nb\té "q" \\\\ c'
+    assert (
+        read('{"reasoning": "a\\nb\\t\\u00e9 \\"q\\" \\\\\\\\ c", "fallacies": [], "verdict": "correct"}').reasoning
+        == 'a\nb\té "q" \\\\ c'
+    )
 
 
-@pytest.mark.parametrize("text", ["{" * 100_000, "[" * 100_000 + grade(), '{"a":' * 5_000 + "1" + "}" * 5_000, "\\" * 50_000])
+@pytest.mark.parametrize(
+    "text", ["{" * 100_000, "[" * 100_000 + grade(), '{"a":' * 5_000 + "1" + "}" * 5_000, "\\" * 50_000]
+)
 def test_hostile_replies_are_refused_and_nothing_breaks(text):
-    try:
+    with contextlib.suppress(Unparsed):
         read(text)
-    except Unparsed:
-        pass
 
 
-@given(st.text(max_size=200), st.sampled_from(["correct", "partially_correct", "incorrect"]), st.lists(st.sampled_from(NAMES), max_size=3))
+@given(
+    st.text(max_size=200),
+    st.sampled_from(["correct", "partially_correct", "incorrect"]),
+    st.lists(st.sampled_from(NAMES), max_size=3),
+)
 def test_whatever_stands_in_the_strings_a_proper_reply_is_read_back(text, verdict, tags):
     said = read(grade(verdict, [{"tag": t, "quote": text, "explanation": "e"} for t in tags], reasoning=text))
     assert said.verdict == verdict

@@ -1,0 +1,239 @@
+"""Human labels: where they come from, which of them count, and what several annotators of one solution amount to."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Literal, Protocol, runtime_checkable
+
+from calibrate.pairs import Said
+from generate.journal import BadInput, read, text_hash
+from generate.labels import HumanLabel
+from generate.solutions import Solution
+from generate.stage import Number, NumberMap, TextMap, settings
+from generate.study import Study, slug
+from generate.tables import Columns, Table, read_rows
+from judge.taxonomy import Taxonomy
+
+# --- where labels come from -------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class LabelSource(Protocol):
+    """What `labels=` names."""
+
+    name: str | None
+    """The label file that what is read goes to; null: nothing is brought along."""
+
+    def read(self, study: Study) -> list[HumanLabel]:
+        """Labels to add to the study. Raises BadInput, naming file, row and column."""
+        ...
+
+
+@settings
+class FromStudy:
+    """conf/labels/study.yaml: the labels that stand in the study already."""
+
+    name: None = None
+
+    def read(self, study: Study) -> list[HumanLabel]:
+        return []
+
+
+@settings
+class LabelColumns:
+    """Which column of the annotators' table holds what; null: the table has none such."""
+
+    solution_id: str
+    annotator: str | None = None
+    verdict: str | None = None
+    points: str | None = None
+    fallacies: str | None = None
+    answer_correct: str | None = None
+    spans: str | None = None
+    comment: str | None = None
+    stratum: str | None = None
+    weight: str | None = None
+
+
+@settings
+class FromTable:
+    """conf/labels/table.yaml: annotators' own table. Its labels are copied into the study, for its texts as they are."""
+
+    name: str | None = "table"
+    path: str
+    columns: LabelColumns
+    annotator: str = "human"
+    max_points: Number = 7.0
+    points_to_verdict: NumberMap = field(default_factory=lambda: {"correct": 6, "partially_correct": 1})
+    verdict_words: TextMap | None = None
+    word_points: NumberMap | None = None
+    scale: Literal["three", "binary"] = "three"
+
+    def __post_init__(self) -> None:
+        self._table()  # whatever is wrong with the settings shows before anything is read
+
+    def _table(self) -> Table:
+        return Table(
+            name=str(self.name),
+            path=self.path,
+            columns=Columns(**vars(self.columns)),
+            annotator=self.annotator,
+            max_points=self.max_points,
+            points_to_verdict=self.points_to_verdict,
+            verdict_words=self.verdict_words,
+            word_points=self.word_points,
+            scale=self.scale,
+        )
+
+    def read(self, study: Study) -> list[HumanLabel]:
+        try:
+            labels = self._table().read().labels
+        except BadInput as error:
+            raise BadInput(str(error).replace("(dataset.", "(labels.")) from None
+        solutions = study.solutions()
+        for row in read_rows(Path(self.path)):
+            name = row.name(self.columns.solution_id)
+            if name not in solutions:
+                raise row.bad(self.columns.solution_id, f"study {study.name} has no solution '{name}'")
+        return [x.model_copy(update={"text_hash": text_hash(solutions[x.solution_id].text)}) for x in labels]
+
+
+# --- which labels count -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of a study: those that count, and those that do not, with the reason."""
+
+    counting: list[HumanLabel]
+    unjoined: list[HumanLabel]
+    """Their solution is not in the study."""
+    changed: list[HumanLabel]
+    """Their solution's text has changed since."""
+
+
+def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxonomy: Taxonomy) -> Labels:
+    """The labels of the study with those just read, which stand in the study's file of that source or soon will. Tags
+    get the taxonomy's own names.
+
+    Raises BadInput for a tag that is not in the taxonomy, and for an annotator who says two things of one solution.
+    """
+    target = label_file(study, source.name) if source.name is not None else None
+    known: dict[tuple[str, str, str], tuple[HumanLabel, Path]] = {}
+    for file in sorted({*(study.path / "labels").glob("*.jsonl"), *([target] if target else [])}):
+        here = {(x.solution_id, x.annotator, x.kind): x for x in read(file, HumanLabel)}
+        if file == target:
+            here |= {(x.solution_id, x.annotator, x.kind): x for x in added}
+        for name, label in here.items():
+            other, other_file = known.get(name, (label, file))
+            if other.model_dump(exclude={"text_hash"}) != label.model_dump(exclude={"text_hash"}):
+                raise BadInput(
+                    f"{file}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' than "
+                    f"in {other_file}; give two people two names (labels.annotator), or one source one name (labels.name)"
+                )
+            known[name] = (label, file)
+    solutions = study.solutions()
+    labels = Labels([], [], [])
+    for _, (found, file) in sorted(known.items(), key=lambda item: item[0]):
+        label = _with_known_tags(found, str(file), taxonomy)
+        solution = solutions.get(label.solution_id)
+        if solution is None:
+            labels.unjoined.append(label)
+        elif is_of_another_text(label, solution):
+            labels.changed.append(label)
+        else:
+            labels.counting.append(label)
+    return labels
+
+
+def is_of_another_text(record: object, solution: Solution) -> bool:
+    """Whether a record was made for another text than the solution has now. A record without a hash is trusted."""
+    known = getattr(record, "text_hash", None)
+    return known is not None and known != text_hash(solution.text)
+
+
+def _with_known_tags(label: HumanLabel, file: str, taxonomy: Taxonomy) -> HumanLabel:
+    if not label.fallacies:
+        return label
+    found = []
+    for tag in label.fallacies:
+        known = taxonomy.find(tag)
+        if known is None:
+            raise BadInput(
+                f"{file}: solution '{label.solution_id}', annotator '{label.annotator}': '{tag}' is not a fallacy of "
+                f"taxonomy={taxonomy.name}; there are: {', '.join(taxonomy.names)}"
+            )
+        found.append(known)
+    return label.model_copy(update={"fallacies": list(dict.fromkeys(found))})
+
+
+def add_to_study(labels: Iterable[HumanLabel], study: Study, source: str) -> tuple[Path, int]:
+    """Put labels into the study's file of that source; returns the file and how many were new or changed."""
+    with study.labels_journal(source) as journal:
+        return journal.path, journal.put(labels)
+
+
+def label_file(study: Study, source: str) -> Path:
+    return study.path / "labels" / f"{slug(source)}.jsonl"
+
+
+# --- several annotators -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What the annotators of one solution say together."""
+
+    solution_id: str
+    said: Said
+    answer_correct: bool | None
+    annotators: int
+    unresolved: bool
+    """Their verdicts tie: there is no verdict, and the solution is counted as unresolved."""
+
+
+def combine(labels: Iterable[HumanLabel], kind: Literal["human", "planted"]) -> dict[str, Gold]:
+    """One Gold for each solution that has labels of this kind, sorted by solution.
+
+    One annotator: that label. Several: the verdict that more of them give than any other (a tie: none, and the
+    solution is unresolved); the median of the points; the tags that more than half of those name who annotated tags;
+    `answer_correct` as more than half say. Where some said only pass or not, those who used all three verdicts count.
+    """
+    by_solution: dict[str, list[HumanLabel]] = {}
+    for label in labels:
+        if label.kind == kind:
+            by_solution.setdefault(label.solution_id, []).append(label)
+    return {name: _combined(name, by_solution[name]) for name in sorted(by_solution)}
+
+
+def _combined(solution_id: str, labels: list[HumanLabel]) -> Gold:
+    worded = [x for x in labels if x.verdict is not None]
+    voting = [x for x in worded if x.scale == "three"] or worded
+    verdict = _most(x.verdict for x in voting)
+    pointed = [x for x in labels if x.points is not None]
+    if len({x.max_points for x in pointed}) > 1:
+        scales = ", ".join(f"{x.annotator}: out of {x.max_points or 0:g}" for x in pointed)
+        raise BadInput(f"labels of solution '{solution_id}': points are on different scales ({scales})")
+    tagged = [x.fallacies for x in labels if x.fallacies is not None]
+    counts = Counter(tag for tags in tagged for tag in tags)
+    said = Said(
+        verdict=verdict,
+        binary=bool(voting) and voting[0].scale == "binary",
+        points=float(median(x.points for x in pointed if x.points is not None)) if pointed else None,
+        max_points=pointed[0].max_points if pointed else None,
+        tags=frozenset(t for t, n in counts.items() if 2 * n > len(tagged)) if tagged else None,
+    )
+    answers = [x.answer_correct for x in labels if x.answer_correct is not None]
+    right = _most(str(a) for a in answers)
+    return Gold(
+        solution_id, said, None if right is None else right == "True", len(labels), bool(voting) and verdict is None
+    )
+
+
+def _most(votes: Iterable[str | None]) -> str | None:
+    """The vote that is given more often than any other; null for a tie, or no votes."""
+    ranked = Counter(votes).most_common(2)
+    tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
+    return None if tie or not ranked else ranked[0][0]

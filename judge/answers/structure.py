@@ -1,0 +1,975 @@
+"""What kind of answer it is: a number, a set, a tuple, an interval, a congruence, a function, an equation, words, ...
+
+`read` turns tokens into one of a few plain records. A comma list such as `100,200` may also be one number with a
+thousands separator, and `1/2x` may be either of two quotients: then there are several readings, and the comparison
+has to look at all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from . import limits
+from .normalise import UNIT_WORDS, Refused, Token, key
+from .parse import Expr, Num, Op, Parser, Sym, symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression, perhaps with a unit; `rounded` where it was given as an approximation only."""
+
+    expr: Expr
+    unit: tuple[str, int] | None = None  # its name and power
+    rounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Several answers: a bare `list`, a `set` in braces, a `tuple` in parentheses, or a `bracket` [a,b]."""
+
+    kind: str
+    items: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A real interval; `None` is an infinite end. `var` is the letter that the answer says lies in it."""
+
+    low: Expr | None
+    high: Expr | None
+    low_closed: bool
+    high_closed: bool
+    var: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A union of intervals and finite sets."""
+
+    parts: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What letters are equal to: `x=3`, `(a,b)=(1,2)`."""
+
+    names: tuple[str, ...]
+    value: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function by its formula. Without parameters it is a constant one (`f \\equiv 0`)."""
+
+    name: str
+    params: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """An equation that is not a definition."""
+
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Inequality:
+    """An inequality between expressions: `left < right` or `left <= right`."""
+
+    left: Expr
+    right: Expr
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Residues:
+    """Whole numbers by their remainders."""
+
+    var: str | None
+    modulus: int
+    residues: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Progression:
+    """A list with dots: what stands before them, and after."""
+
+    first: tuple[Expr, ...]
+    last: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Numbers divided by colons: a ratio, or the time of day."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Free text, in lower case; `name` where it is a single name."""
+
+    words: tuple[str, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Yes or No."""
+
+    yes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """No solutions."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSet:
+    """One of the standard number sets: N, Z, Q, R, C, or Z+ for the positive integers."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conditioned:
+    """An answer with a condition or an explanation that counts."""
+
+    inner: Answer
+    condition: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Notation that the arithmetic steps don't read."""
+
+    key: tuple[str, ...]
+    why: str
+
+
+Answer = (
+    Value | Group | Interval | Union | Named | Function | Equation | Inequality | Residues | Progression | Ratio | Words
+    | Verdict | Empty | NumberSet | Conditioned | Opaque
+)  # fmt: skip
+
+_OPEN = frozenset(["(", "[", "{", "\\{", "lfloor", "lceil", "langle"])
+_CLOSE = frozenset([")", "]", "}", "\\}", "rfloor", "rceil", "rangle"])
+_RELATIONS = frozenset(["=", "<", ">", "le", "ge", "ne", "in", "equiv", "approx", "notin", "to", "mapsto", "sim"])
+_CONDITION_WORDS = frozenset(
+    "for where with if when whenever such provided given otherwise excluding except unless while as assuming".split()
+)
+# A condition of these words and letters alone says nothing but that the letters are arbitrary.
+_IDLE_WORDS = frozenset(
+    "for some any all every each where with is an a are arbitrary constant constants real reals number numbers the and "
+    "x r be can".split()
+)
+_LEAD = frozenset("all the every any only exactly each".split())
+_NOTHING = re.compile(
+    r"(?:there (?:is|are|exists?) )?no(?: such)?(?: (?:real|integer|positive|natural|rational|valid|nonzero))*"
+    r"(?: (?:solutions?|integers?|numbers?|functions?|values?|pairs?|triples?|polynomials?|sequences?|primes?|[a-z]))?(?: exists?)?"
+    r"|none(?: exists?)?|(?:the )?empty set|the set is empty|does not exist"
+)
+_PARITY = re.compile(
+    r"(?:(?:all|every|any|the) )?(?:(?P<a>odd|even)(?: (?:integers?|numbers?|values?(?: of)?))?(?: (?P<va>[a-z]))?"
+    r"|(?P<vb>[a-z]) (?:is |must be |are )?(?:an )?(?P<b>odd|even)(?: (?:integer|number))?"
+    r"|(?:integers |numbers )?(?P<vc>[a-z]) such that (?P<vd>[a-z]) is (?P<c>odd|even))"
+)
+_MULTIPLES = re.compile(
+    r"(?:(?:all|every|any|the) )?(?:(?P<va>[a-z]) is (?:a )?|integers |numbers )?(?:multiples? of|divisible by) (?P<m>\d{1,9})"
+)
+_FORM = re.compile(r"(?:all )?(?:(?:positive )?(?:integers?|numbers?)(?: [a-z])? )?of the form")
+_POLITE = frozenset(
+    "it is possible this can be done they he she exists exist always such a an the that we indeed so does do holds true".split()
+)
+_WINS = re.compile(r"(?:has a winning strategy|has the winning strategy|has a strategy|wins?(?: the game)?|always wins|can win|will win)$")
+_NUMBER_SETS = {"N": "N", "Z": "Z", "Q": "Q", "R": "R", "C": "C"}
+_NUMBER_WORDS = {
+    "all real numbers": "R", "all reals": "R", "real numbers": "R", "all integers": "Z", "integers": "Z",
+    "all positive integers": "Z+", "positive integers": "Z+", "all rational numbers": "Q", "all natural numbers": "N",
+    "every positive integer": "Z+", "all positive integers n": "Z+", "every integer": "Z", "any real number": "R",
+    "any positive integer": "Z+", "all complex numbers": "C",
+}  # fmt: skip
+
+
+def read(items: list[Token]) -> list[Answer]:
+    """Every reading of an answer, the likeliest first; never empty, and `Opaque` where there is none."""
+    try:
+        loose = _Reader(tight=False)
+        readings = [loose.answer(items)]
+        if loose.ambiguous:
+            readings.append(_Reader(tight=True).answer(items))
+    except Refused as refused:
+        return [Opaque(key(items), str(refused))]
+    except RecursionError:
+        return [Opaque(key(items), "it is nested too deeply")]
+    grouped = _grouped_number(items)
+    if grouped is not None:
+        readings.insert(0, grouped)
+    return readings
+
+
+def ambiguous_slash(items: list[Token]) -> bool:
+    """Whether the two readings come from a slash before an implied product: then both have to agree."""
+    return _grouped_number(items) is None
+
+
+def _grouped_number(items: list[Token]) -> Value | None:
+    """`1,234,567` as one number, which only its spacing tells from a list: the caller checks that."""
+    sign = 1
+    if items and items[0] == ("op", "-"):
+        sign, items = -1, items[1:]
+    if len(items) < 3 or len(items) % 2 == 0:
+        return None
+    if any(items[i] != ("op", ",") for i in range(1, len(items), 2)) or any(t.kind != "num" for t in items[::2]):
+        return None
+    first, *rest = (t.text for t in items[::2])
+    if not (first.isdecimal() and len(first) <= 3 and first[0] != "0"):
+        return None
+    *middle, last = rest
+    if any(len(t) != 3 or not t.isdecimal() for t in middle) or not re.fullmatch(r"\d{3}(?:\.\d+)?", last):
+        return None
+    text = first + "".join(rest)
+    return Value(Num(sign * Fraction(text), len(text) - text.index(".") - 1 if "." in text else None))
+
+
+def _depth(token: Token) -> int:
+    if token.kind in ("op", "cmd"):
+        return (token.text in _OPEN) - (token.text in _CLOSE)
+    return 0
+
+
+def split(items: list[Token], is_separator: Callable[[Token], bool]) -> list[list[Token]]:
+    """The pieces between separators that stand outside of all brackets."""
+    pieces: list[list[Token]] = [[]]
+    level = 0
+    for token in items:
+        level += _depth(token)
+        if level == 0 and _depth(token) == 0 and is_separator(token):
+            pieces.append([])
+        else:
+            pieces[-1].append(token)
+    return pieces
+
+
+def unwrap(items: list[Token]) -> list[Token]:
+    """Without braces around the whole, and without the punctuation at its ends."""
+    while items:
+        if items[-1].kind == "op" and items[-1].text in (".", ",", ";", ":", "!?") or items[-1] == ("op", "?"):
+            items = items[:-1]
+        elif items[0].kind == "op" and items[0].text in (",", ";", ":", "."):
+            items = items[1:]
+        elif items[0] == ("op", "{") and items[-1] == ("op", "}") and _wraps(items):
+            items = items[1:-1]
+        else:
+            break
+    return items
+
+
+def _wraps(items: list[Token]) -> bool:
+    """Whether the first token's bracket closes with the last token."""
+    level = 0
+    for index, token in enumerate(items):
+        level += _depth(token)
+        if level <= 0:
+            return index == len(items) - 1
+    return False
+
+
+def _phrase(items: list[Token]) -> tuple[str, ...]:
+    return tuple(
+        t.text.lower() if t.kind == "word" else ("\\" + t.text if t.kind == "cmd" else t.text)
+        for t in items
+        if not (t.kind == "op" and t.text in ("{", "}", '"', "."))
+    )
+
+
+def _has_words(items: list[Token]) -> bool:
+    return any(t.kind == "word" for t in items)
+
+
+class _Reader:
+    """One way to read an answer (`tight`: an implied product binds tighter than a slash)."""
+
+    def __init__(self, *, tight: bool) -> None:
+        self.tight = tight
+        self.ambiguous = False
+
+    def expr(self, items: list[Token]) -> Expr:
+        parser = Parser(_flat(items), tight=self.tight)
+        result = parser.parse()
+        self.ambiguous |= parser.ambiguous
+        return result
+
+    def answer(self, items: list[Token]) -> Answer:
+        items = unwrap(items)
+        if not items:
+            raise Refused("it is empty")
+        if _has_words(items):
+            worded = self.worded(items)
+            if worded is not None:
+                return worded
+        return self.collection(items)
+
+    # Words
+
+    def worded(self, items: list[Token]) -> Answer | None:
+        """An answer in words, or with a condition in words; `None` where the words only join formulas."""
+        phrase = _phrase(items)
+        text = " ".join(phrase)
+        if text in ("yes", "true"):
+            return Verdict(True)
+        if text in ("no", "false"):
+            return Verdict(False)
+        if _NOTHING.fullmatch(text):
+            return Empty()
+        if text in _NUMBER_WORDS:
+            return NumberSet(_NUMBER_WORDS[text])
+        if phrase[0] in ("yes", "no") and len(phrase) > 2 and phrase[1] in (",", ";", "-", "!"):
+            rest = set(phrase[2:])
+            if rest <= _POLITE or (phrase[0] == "no" and rest <= _POLITE | {"not", "impossible", "cannot", "no"} and rest & {"not", "impossible", "cannot", "no"}):
+                return Verdict(phrase[0] == "yes")
+        match = _PARITY.fullmatch(text)
+        if match is not None and (match["vc"] is None or match["vc"] == match["vd"]):
+            parity = match["a"] or match["b"] or match["c"]
+            return Residues(match["va"] or match["vb"] or match["vc"], 2, frozenset([1 if parity == "odd" else 0]))
+        match = _MULTIPLES.fullmatch(text)
+        if match is not None and int(match["m"]) > 0:
+            return Residues(match["va"], int(match["m"]), frozenset([0]))
+        match = _FORM.match(text)
+        if match is not None:
+            skip = len(match[0].split())
+            rest_items = [t for t in items if not (t.kind == "op" and t.text in ("{", "}"))][skip:]
+            if rest_items and not _has_words(rest_items):
+                family = self.collection(_strip_open(items, skip))
+                residue = as_residues(family)
+                if residue is not None:
+                    return residue
+        name = _name(items)
+        if name is not None:
+            return Words((name,), name)
+        head, condition = _split_condition(items)
+        if condition and head:
+            if "if" in phrase or "otherwise" in phrase:
+                return Words(_words(phrase))
+            inner = self.answer(head)
+            if isinstance(inner, Words):
+                return Words(_words(phrase))
+            if _idle(condition, inner):
+                return inner
+            return Conditioned(inner, _phrase(condition))
+        head = _without_remark(items)
+        if len(head) < len(items) and head:
+            return self.answer(head)
+        loose = [t for t in _strip_units(items)[0] if t.kind == "word" and t.text.lower() not in ("or", "and")]
+        joined = [t.text.lower() for piece in split(items, _is_separator) for t in _strip_units(unwrap(piece))[0] if t.kind == "word"]
+        if loose and joined:
+            if all(w in ("or", "and", "mod", "infinity") for w in joined):
+                return None
+            return Words(_words(phrase))
+        return None
+
+    # Formulas
+
+    def collection(self, items: list[Token]) -> Answer:
+        items = unwrap(items)
+        if any(t == ("cmd", "cup") for t in items):
+            parts = split(items, lambda t: t == ("cmd", "cup"))
+            if len(parts) > 1:
+                return self.union(parts)
+        if any(t.text in ("equiv",) for t in items if t.kind == "cmd"):
+            congruence = self.congruence(items)
+            if congruence is not None:
+                return congruence
+        pieces = [unwrap(p) for p in split(items, _is_separator)]
+        pieces = [p for p in pieces if p]
+        if not pieces:
+            raise Refused("it is empty")
+        if len(pieces) == 1:
+            return self.item(pieces[0])
+        if len(pieces) > limits.MAX_ITEMS:
+            raise Refused("it has too many members")
+        if any(_is_dots(p) for p in pieces):
+            return self.progression(pieces)
+        return _gather([self.item(p) for p in pieces])
+
+    def union(self, parts: list[list[Token]]) -> Answer:
+        var = None
+        head = split(parts[0], lambda t: t == ("cmd", "in"))
+        if len(head) == 2:
+            left = self.expr(head[0])
+            if not isinstance(left, Sym):
+                raise Refused("its union can't be read")
+            var, parts = left.name, [head[1], *parts[1:]]
+        read_parts = [self.item(unwrap(p)) for p in parts]
+        out: list[Answer] = []
+        for part in read_parts:
+            if isinstance(part, Group) and part.kind in ("tuple", "bracket") and len(part.items) == 2:
+                interval = as_interval(part)
+                if interval is None:
+                    raise Refused("its union can't be read")
+                out.append(interval)
+            elif isinstance(part, Interval) or (isinstance(part, Group) and part.kind == "set"):
+                out.append(part)
+            else:
+                raise Refused("its union can't be read")
+        union = Union(tuple(out))
+        return Named((var,), union) if var is not None else union
+
+    def congruence(self, items: list[Token]) -> Answer | None:
+        """`n \\equiv 1, 2 \\pmod 3`; `f \\equiv 0` without a modulus is a constant function."""
+        sides = split(items, lambda t: t == ("cmd", "equiv"))
+        if len(sides) != 2:
+            raise Refused("its congruences can't be read")
+        left, right = sides
+        modulus_at = next((i for i, t in enumerate(right) if t.text in ("pmod", "mod", "pod") and t.kind in ("cmd", "word")), None)
+        if modulus_at is None:
+            pieces = split(items, _is_separator)
+            if len(pieces) > 1:
+                return None
+            body = self.expr(right)
+            flat = _flat(left)
+            if flat and flat[0].kind == "sym":
+                if len(flat) == 1:
+                    return Function(flat[0].text, (), body)
+                if len(flat) == 4 and flat[1] == ("op", "(") and flat[2].kind == "sym":
+                    return Function(flat[0].text, (flat[2].text,), body)
+            raise Refused("its congruence has no modulus")
+        before, after = right[:modulus_at], _flat(right[modulus_at + 1 :])
+        while before and before[-1] in (("op", "("), ("op", "{")):
+            before = before[:-1]
+        while after and after[-1] in (("op", ")"), ("op", "}")) and not _balanced(after):
+            after = after[:-1]
+        modulus = self.expr(unwrap(after))
+        variable = self.expr(left)
+        if not isinstance(modulus, Num) or modulus.value.denominator != 1 or not 1 <= modulus.value <= 10**9:
+            raise Refused("its modulus is not a number")
+        if not isinstance(variable, Sym):
+            raise Refused("its congruence is not one for a letter")
+        m = int(modulus.value)
+        residues: set[int] = set()
+        body = before
+        if len(body) > 2 and body[0] == ("op", "\\{") and body[-1] == ("op", "\\}"):
+            body = body[1:-1]
+        for piece in split(body, _is_separator):
+            for residue in self.signs(unwrap(piece)):
+                if isinstance(residue, Op) and residue.op == "neg" and isinstance(residue.args[0], Num):
+                    residue = Num(-residue.args[0].value)
+                if not isinstance(residue, Num) or residue.value.denominator != 1:
+                    raise Refused("its residue is not a number")
+                residues.add(int(residue.value) % m)
+        return Residues(variable.name, m, frozenset(residues))
+
+    def signs(self, items: list[Token]) -> list[Expr]:
+        """The one or two expressions that a plus-minus sign stands for."""
+        if not any(t.kind == "cmd" and t.text in ("pm", "mp") for t in items):
+            return [self.expr(items)]
+        both = []
+        for plus, minus in (("+", "-"), ("-", "+")):
+            both.append(
+                self.expr([Token("op", {"pm": plus, "mp": minus}[t.text]) if t.kind == "cmd" and t.text in ("pm", "mp") else t for t in items])
+            )
+        return both
+
+    def progression(self, pieces: list[list[Token]]) -> Answer:
+        dots = [i for i, p in enumerate(pieces) if _is_dots(p)]
+        if len(dots) != 1 or dots[0] == 0 or dots[0] < len(pieces) - 2:
+            raise Refused("its dots can't be read")
+        first = tuple(self.expr(p) for p in pieces[: dots[0]])
+        last = self.expr(pieces[-1]) if dots[0] == len(pieces) - 2 else None
+        return Progression(first, last)
+
+    def item(self, items: list[Token]) -> Answer:
+        items = unwrap(items)
+        if not items:
+            raise Refused("it is empty")
+        if items == [("cmd", "emptyset")]:
+            return Empty()
+        sides = split(items, lambda t: t.text in _RELATIONS and t.kind in ("op", "cmd"))
+        if len(sides) > 1:
+            return self.relation(items, sides)
+        colons = split(items, lambda t: t == ("op", ":"))
+        if len(colons) > 1:
+            if all(len(c) == 1 and c[0].kind == "num" for c in colons):
+                return Ratio(tuple(c[0].text for c in colons))
+            raise Refused("its colon can't be read")
+        grouped = self.bracketed(items)
+        if grouped is not None:
+            return grouped
+        bare, unit = _strip_units(items)
+        if bare and bare[0] == ("op", "$"):
+            bare, unit = bare[1:], ("dollars", 1)
+        if len(bare) == 1 and bare[0].kind == "cmd" and bare[0].text.startswith("mathbb "):
+            name = _NUMBER_SETS.get(bare[0].text[-1])
+            if name is not None:
+                return NumberSet(name)
+        if bare == [("cmd", "mathbb Z"), ("op", "^"), ("op", "+")] or [t.text for t in bare] in (
+            ["mathbb Z", "_", "{", ">", "0", "}"], ["mathbb Z", "^", "{", "+", "}"], ["mathbb Z", "_", "+"],
+        ):  # fmt: skip
+            return NumberSet("Z+")
+        exprs = self.signs(bare)
+        degree = unit is not None and unit[0] == "degree"
+        values = [Value(Op("deg", (e,)), None) if degree else Value(e, unit) for e in exprs]
+        if len(values) == 1:
+            return values[0]
+        return Group("list", tuple(values))
+
+    def bracketed(self, items: list[Token]) -> Answer | None:
+        """A set, tuple, list in brackets or interval; `None` where the brackets only group a formula."""
+        first, last = items[0], items[-1]
+        if first.kind != "op" or last.kind != "op" or not _wraps(items):
+            return None
+        inner = items[1:-1]
+        if first.text == "\\{" and last.text == "\\}":
+            if not unwrap(inner):
+                return Empty()
+            if any(t in (("cmd", "mid"), ("op", "|"), ("op", ":")) for t in inner):
+                return self.set_builder(inner)
+            content = self.collection(inner)
+            if isinstance(content, Progression):
+                return content
+            if isinstance(content, Group) and content.kind == "list":
+                return Group("set", content.items)
+            return Group("set", (content,))
+        if first.text not in ("(", "[") or last.text not in (")", "]"):
+            return None
+        pieces = [unwrap(p) for p in split(inner, lambda t: t.kind == "op" and t.text in (",", ";"))]
+        if len(pieces) < 2:
+            if first.text == "[" and last.text == "]" and pieces and pieces[0]:
+                raise Refused("square brackets around one thing may be its integer part")
+            if first.text == "(" and last.text == ")":
+                if any(t.text in _RELATIONS for t in inner) or self._is_group(inner):
+                    return self.item(inner)
+            return None
+        if any(not p for p in pieces) or len(pieces) > limits.MAX_ITEMS:
+            raise Refused("an entry of it is empty, or there are too many")
+        if any(_is_dots(p) for p in pieces):
+            raise Refused("its dots can't be read")
+        infinite = [_infinity(p) for p in pieces]
+        mixed = (first.text == "(") != (last.text == ")")
+        if len(pieces) == 2 and (any(infinite) or mixed):
+            low = None if infinite[0] else self.expr(pieces[0])
+            high = None if infinite[1] else self.expr(pieces[1])
+            if infinite[0] == "+" or infinite[1] == "-":
+                raise Refused("its interval runs backwards")
+            return Interval(low, high, first.text == "[" and low is not None, last.text == "]" and high is not None)
+        if mixed:
+            raise Refused("its brackets don't match")
+        return Group("tuple" if first.text == "(" else "bracket", tuple(self.item(p) for p in pieces))
+
+    def _is_group(self, items: list[Token]) -> bool:
+        items = unwrap(items)
+        return bool(items) and items[0].text in ("(", "\\{", "[") and _wraps(items)
+
+    def set_builder(self, inner: list[Token]) -> Answer:
+        for mark in (("cmd", "mid"), ("op", "|"), ("op", ":")):
+            sides = split(inner, lambda t, mark=mark: t == mark)  # type: ignore[misc]
+            if len(sides) == 2:
+                break
+        else:
+            raise Refused("its set can't be read")
+        head, condition = (unwrap(s) for s in sides)
+        member = split(head, lambda t: t == ("cmd", "in"))
+        if len(member) == 2 and member[1] != [("cmd", "mathbb R")] and member[1] != [("cmd", "mathbb Z")]:
+            raise Refused("its set can't be read")
+        shape = self.expr(member[0])
+        if isinstance(shape, Sym):
+            held = self.answer(condition)
+            if isinstance(held, Interval) and held.var == shape.name or isinstance(held, Residues) and held.var == shape.name:
+                return replace(held, var=None)
+            raise Refused("its set can't be read")
+        family = as_residues(Named(("?",), Value(shape)))
+        domain = [t.text for t in condition]
+        if family is not None and domain in ([s, "in", "mathbb Z"] for s in symbols(shape)):
+            return family
+        raise Refused("its set can't be read")
+
+    def relation(self, items: list[Token], sides: list[list[Token]]) -> Answer:
+        operators = []
+        level = 0
+        for t in items:
+            level += _depth(t)
+            if level == 0 and _depth(t) == 0 and t.text in _RELATIONS and t.kind in ("op", "cmd"):
+                operators.append(t.text)
+        if "approx" in operators or "sim" in operators:
+            at = operators.index("approx") if "approx" in operators else operators.index("sim")
+            before = sides[: at + 1]
+            if any(before[-1]):
+                return self.item(_join(before, operators))
+            rest = self.item(_join(sides[at + 1 :], operators[at + 1 :]))
+            return replace(rest, rounded=True) if isinstance(rest, Value) else rest
+        if any(not unwrap(s) for s in sides):
+            raise Refused("a side of its relation is empty")
+        if set(operators) == {"="}:
+            return self.equality(sides)
+        if operators == ["in"]:
+            return self.membership(sides)
+        if set(operators) <= {"<", "le"} or set(operators) <= {">", "ge"}:
+            return self.inequality(sides, operators)
+        if operators == ["ne"]:
+            left, right = self.expr(sides[0]), self.expr(sides[1])
+            if isinstance(left, Sym) and not symbols(right):
+                return Named((left.name,), Union((Interval(None, right, False, False), Interval(right, None, False, False))))
+        raise Refused("its relations can't be read")
+
+    def membership(self, sides: list[list[Token]]) -> Answer:
+        left = self.expr(sides[0])
+        if not isinstance(left, Sym):
+            raise Refused("it is not a letter that lies in its set")
+        right = self.item(unwrap(sides[1]))
+        if isinstance(right, Group) and right.kind in ("tuple", "bracket") and len(right.items) == 2:
+            interval = as_interval(right)
+            if interval is None:
+                raise Refused("its interval can't be read")
+            right = interval
+        if isinstance(right, Interval):
+            return replace(right, var=left.name)
+        if isinstance(right, (Group, NumberSet, Empty, Progression)):
+            return Named((left.name,), right)
+        raise Refused("its set can't be read")
+
+    def equality(self, sides: list[list[Token]]) -> Answer:
+        left = _flat(unwrap(sides[0]))
+        if len(sides) > 2:
+            # x = 2^10 = 1024: all but the first say the same; the comparison looks at the last, and checks the others
+            values = [self.item(unwrap(s)) for s in sides[1:]]
+            if all(isinstance(v, Value) and not symbols(v.expr) for v in values):
+                if not _one_value([v.expr for v in values if isinstance(v, Value)]):
+                    raise Refused("the sides of its equation differ")
+                return self.equality([sides[0], sides[-1]])
+            raise Refused("its chain of equations can't be read")
+        right = unwrap(sides[1])
+        names = _names(left)
+        if names is not None:
+            value = self.item(right)
+            if isinstance(value, (Value, Group, Ratio, Interval, Empty, NumberSet)):
+                used = symbols(value.expr) if isinstance(value, Value) else frozenset()
+                if not used & set(names):
+                    return Named(names, value)
+                if isinstance(value, Value) and len(names) == 1:
+                    return Equation(Sym(names[0]), value.expr)
+            raise Refused("its definition can't be read")
+        signature = _signature(left)
+        if signature is not None:
+            bodies = self.signs(right)
+            made = [Function(signature[0], signature[1], body) for body in bodies]
+            return made[0] if len(made) == 1 else Group("list", tuple(made))
+        if any(t.kind == "cmd" and t.text in ("pm", "mp") for t in left + right):
+            raise Refused("a plus-minus sign in its equation")
+        one, two = self.expr(left), self.expr(right)
+        if not symbols(one) and not symbols(two):
+            if not _one_value([one, two]):
+                raise Refused("the sides of its equation differ")
+            return self.item(right)
+        if isinstance(two, Sym) and two.name not in symbols(one):
+            return Named((two.name,), Value(one))
+        return Equation(one, two)
+
+    def inequality(self, sides: list[list[Token]], operators: list[str]) -> Answer:
+        infinite = [_infinity(unwrap(s)) for s in sides]
+        parts = [Sym("infty") if infinite[i] else self.expr(s) for i, s in enumerate(sides)]
+        if operators[0] in (">", "ge"):
+            parts.reverse()
+            infinite.reverse()
+            operators = [{">": "<", "ge": "le"}[o] for o in reversed(operators)]
+        if len(parts) == 3:
+            middle = parts[1]
+            if isinstance(middle, Sym) and middle.name not in symbols(parts[0]) | symbols(parts[2]):
+                low, high = (None if infinite[0] else parts[0]), (None if infinite[2] else parts[2])
+                return Interval(low, high, operators[0] == "le" and low is not None, operators[1] == "le" and high is not None, middle.name)
+            raise Refused("its chain of inequalities can't be read")
+        if len(parts) != 2 or any(infinite):
+            raise Refused("its chain of inequalities can't be read")
+        left, right = parts
+        closed = operators[0] == "le"
+        if isinstance(left, Sym) and not symbols(right):
+            return Interval(None, right, False, closed, left.name)
+        if isinstance(right, Sym) and not symbols(left):
+            return Interval(left, None, closed, False, right.name)
+        return Inequality(left, right, not closed)
+
+
+def _flat(items: list[Token]) -> list[Token]:
+    return unwrap(items)
+
+
+def _join(sides: list[list[Token]], operators: list[str]) -> list[Token]:
+    out = list(sides[0])
+    for operator, side in zip(operators, sides[1:], strict=False):
+        out.append(Token("op" if operator in "=<>" else "cmd", operator))
+        out.extend(side)
+    return out
+
+
+def _balanced(items: list[Token]) -> bool:
+    level = 0
+    for token in items:
+        level += _depth(token)
+        if level < 0:
+            return False
+    return level == 0
+
+
+def _is_separator(token: Token) -> bool:
+    return (token.kind == "op" and token.text in (",", ";", "&")) or (token.kind == "word" and token.text.lower() in ("or", "and"))
+
+
+def _is_dots(items: list[Token]) -> bool:
+    return items == [("cmd", "ldots")] or (len(items) == 3 and all(t == ("op", ".") for t in items))
+
+
+def _infinity(items: list[Token]) -> str | None:
+    texts = [t.text for t in items]
+    if texts in (["infty"], ["+", "infty"]):
+        return "+"
+    return "-" if texts == ["-", "infty"] else None
+
+
+def _names(items: list[Token]) -> tuple[str, ...] | None:
+    """`x`, `x_1` or `(a,b,c)` on the left of an equals sign."""
+    try:
+        if items and items[0] == ("op", "(") and items[-1] == ("op", ")") and _wraps(items):
+            parts = [Parser(p).parse() for p in split(items[1:-1], lambda t: t == ("op", ","))]
+        else:
+            parts = [Parser(items).parse()]
+    except Refused:
+        return None
+    names = tuple(p.name for p in parts if isinstance(p, Sym) and p.name not in ("pi", "e", "infty"))
+    return names if len(names) == len(parts) == len(set(names)) else None
+
+
+def _signature(items: list[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """`f(x)` or `g(m, n)` on the left of an equals sign."""
+    if len(items) < 4 or items[-1] != ("op", ")"):
+        return None
+    opening = next((i for i, t in enumerate(items) if t == ("op", "(")), 0)
+    if opening == 0 or not _wraps(items[opening:]):
+        return None
+    try:
+        name = Parser(items[:opening]).parse()
+    except Refused:
+        return None
+    params = _names(items[opening:])
+    if not isinstance(name, Sym) or name.name in ("pi", "e", "infty") or params is None or name.name in params:
+        return None
+    return name.name, params
+
+
+def _gather(items: list[Answer]) -> Answer:
+    """A bare list; names that stand at its members are taken out of it."""
+    flat: list[Answer] = []
+    for item in items:
+        if isinstance(item, Group) and item.kind == "list":
+            flat.extend(item.items)
+        elif isinstance(item, Named) and len(item.names) == 1 and isinstance(item.value, Group) and item.value.kind == "list":
+            flat.extend(Named(item.names, v) for v in item.value.items)
+        else:
+            flat.append(item)
+    first = flat[0]
+    if isinstance(first, Named):
+        same = [f for f in flat if isinstance(f, Named) and f.names == first.names]
+        bare = [f for f in flat if not isinstance(f, (Named, Interval, Function, Equation))]
+        if len(same) + len(bare) == len(flat) and isinstance(flat[0], Named):
+            return Named(first.names, Group("list", tuple(f.value if isinstance(f, Named) else f for f in flat)))
+        names = [f.names[0] for f in flat if isinstance(f, Named) and len(f.names) == 1]
+        if len(names) == len(flat) == len(set(names)):
+            return Named(tuple(names), Group("list", tuple(f.value for f in flat if isinstance(f, Named))))
+    return Group("list", tuple(flat))
+
+
+def _one_value(exprs: list[Expr]) -> bool:
+    from .algebra import Algebra  # noqa: PLC0415
+
+    algebra = Algebra()
+    values = [algebra.of(e) for e in exprs]
+    return all(algebra.same(values[0], v) for v in values[1:])
+
+
+def as_interval(group: Group) -> Interval | None:
+    """A pair in brackets, read as an interval."""
+    low, high = group.items
+    if isinstance(low, Value) and isinstance(high, Value) and low.unit is None and high.unit is None:
+        closed = group.kind == "bracket"
+        return Interval(low.expr, high.expr, closed, closed)
+    return None
+
+
+def as_residues(answer: Answer) -> Residues | None:
+    """`n = 4k+3` as the numbers that leave 3 when divided by 4.
+
+    Only with 0 <= 3 < 4, or a negative rest above -4: `n=4k+7` would leave open whether 3 is meant too.
+    """
+    var = None
+    if isinstance(answer, Named) and len(answer.names) == 1:
+        var, answer = answer.names[0], answer.value
+    if isinstance(answer, Residues):
+        return answer
+    if not isinstance(answer, Value) or answer.unit is not None or answer.rounded:
+        return None
+    letters = symbols(answer.expr)
+    if len(letters) != 1:
+        return None
+    from .algebra import Algebra  # noqa: PLC0415
+
+    algebra = Algebra()
+    try:
+        form = algebra.of(answer.expr)
+    except Refused:
+        return None
+    if not algebra.letters_only(form) or form.den != {(): 1} or set(form.num) - {(), ((0, 1),)}:
+        return None
+    slope, rest = form.num.get(((0, 1),), Fraction(0)), form.num.get((), Fraction(0))
+    if slope.denominator != 1 or rest.denominator != 1 or not 2 <= slope <= 10**9 or not -slope < rest < slope:
+        return None
+    return Residues(None if var == "?" else var, int(slope), frozenset([int(rest) % int(slope)]))
+
+
+def _words(phrase: tuple[str, ...]) -> tuple[str, ...]:
+    while len(phrase) > 1 and phrase[0] in _LEAD:
+        phrase = phrase[1:]
+    return phrase
+
+
+def _name(items: list[Token]) -> str | None:
+    """A single name, such as Alice, or Alice with "wins" after it."""
+    plain = [t for t in items if not (t.kind == "op" and t.text in ("{", "}", ".", '"'))]
+    if not plain or plain[0].kind != "word" or not plain[0].text[0].isupper() or not plain[0].text[1:].islower():
+        return None
+    if any(t.kind not in ("word", "sym") for t in plain) or plain[0].text.lower() in _LEAD | {"no", "yes", "not", "none", "both"}:
+        return None
+    rest = " ".join(t.text.lower() for t in plain[1:])
+    if rest and not _WINS.fullmatch(rest):
+        return None
+    return plain[0].text.lower()
+
+
+def _split_condition(items: list[Token]) -> tuple[list[Token], list[Token]]:
+    """What stands before "for", "where", "if", ... and what from there on."""
+    level = 0
+    for index, token in enumerate(items):
+        level += _depth(token)
+        opening = token == ("op", "(") and index + 1 < len(items) and _condition_at(items, index + 1)
+        if (level == 0 or level == 1 and opening) and index and (_condition_at(items, index) or opening):
+            return unwrap(items[:index]), items[index:]
+        if level == 1 and index and token == ("op", "{") and _condition_at(items, index + 1) and items[index - 1].text not in ("^", "_"):
+            return unwrap(items[:index]), items[index:]
+    return items, []
+
+
+def _condition_at(items: list[Token], index: int) -> bool:
+    return index < len(items) and items[index].kind == "word" and items[index].text.lower() in _CONDITION_WORDS
+
+
+def _without_remark(items: list[Token]) -> list[Token]:
+    """Without a remark in parentheses at the end, such as "(about 18.9 cards)"."""
+    plain = items
+    while plain and plain[-1] == ("op", "}"):
+        plain = plain[:-1]
+    if not plain or plain[-1] != ("op", ")"):
+        return items
+    for start in range(len(plain) - 2, 0, -1):
+        if plain[start] == ("op", "(") and _wraps(plain[start:]):
+            words = [t.text.lower() for t in plain[start + 1 :] if t.kind in ("word", "cmd")]
+            if words and words[0] in ("about", "approximately", "approx", "roughly", "around", "or", "ie", "nearly"):
+                head = plain[:start]
+                while head and head[-1] == ("op", "{"):
+                    head = head[:-1]
+                return unwrap(head) if words[0] != "or" or "about" in words or "approximately" in words else items
+            return items
+    return items
+
+
+def _idle(condition: list[Token], inner: Answer) -> bool:
+    """Whether a condition only says that the letters of the answer are arbitrary."""
+    letters: frozenset[str] = frozenset()
+    if isinstance(inner, Function):
+        letters = symbols(inner.body) | set(inner.params)
+    elif isinstance(inner, Group) and all(isinstance(i, Function) for i in inner.items):
+        for item in inner.items:
+            if isinstance(item, Function):
+                letters |= symbols(item.body) | set(item.params)
+    if not letters:
+        return False
+    words = [t for t in condition if not (t.kind == "op" and t.text in ("{", "}", "(", ")", ","))]
+    seen = False
+    for token in words:
+        if token.kind == "word" and token.text.lower() in _IDLE_WORDS:
+            continue
+        if token.kind == "sym" and token.text in letters:
+            seen = True
+            continue
+        if token in (("cmd", "in"), ("cmd", "mathbb R")):
+            continue
+        return False
+    return seen or any(t.text.lower() in ("constant", "constants", "reals", "numbers") for t in words)
+
+
+_DEGREES = frozenset(["degree", "degrees"])
+
+
+def _strip_units(items: list[Token]) -> tuple[list[Token], tuple[str, int] | None]:
+    """The formula before a unit, and the unit with its power."""
+    plain = list(items)
+    power = 1
+    tail = [t for t in plain if not (t.kind == "op" and t.text in ("{", "}"))]
+    if len(tail) >= 3 and tail[-2] == ("op", "^") and tail[-3].kind == "word" and tail[-1].text in ("2", "3"):
+        power = int(tail[-1].text)
+        at = len(plain) - 1 - plain[::-1].index(Token("op", "^"))
+        plain = plain[:at]
+    unit = None
+    end = len(plain)
+    names: list[str] = []
+    while end:
+        token = plain[end - 1]
+        if token.kind == "word" and token.text.lower() in UNIT_WORDS:
+            names.append(token.text.lower())
+        elif not (token.kind == "op" and token.text in ("{", "}") and _brace_of_words(plain, end - 1)):
+            break
+        end -= 1
+    if not names or end == 0:
+        return items, None
+    head = plain[:end]
+    if not _balanced(head):
+        return items, None
+    name = names[0]
+    if "square" in names[1:]:
+        power = 2
+    if "cubic" in names[1:]:
+        power = 3
+    if len([n for n in names if n not in ("square", "cubic")]) > 1:
+        return items, None
+    unit = ("degree", 1) if name in _DEGREES else (name, power)
+    return head, unit
+
+
+def _brace_of_words(items: list[Token], at: int) -> bool:
+    """Whether the brace at this place belongs to a group of words (that of a \\text)."""
+    if items[at].text == "}":
+        level = 0
+        for index in range(at, -1, -1):
+            level += (items[index].text == "}") - (items[index].text == "{") if items[index].kind == "op" else 0
+            if level == 0:
+                inner = items[index + 1 : at]
+                return bool(inner) and all(t.kind == "word" for t in inner)
+        return False
+    return at + 1 < len(items) and items[at + 1].kind == "word"
+
+
+def _strip_open(items: list[Token], skip: int) -> list[Token]:
+    """The tokens after the first `skip` ones that are not braces."""
+    count = 0
+    for index, token in enumerate(items):
+        if token.kind == "op" and token.text in ("{", "}"):
+            continue
+        if count == skip:
+            rest = items[index:]
+            while rest and not _balanced(rest) and rest[-1] == ("op", "}"):
+                rest = rest[:-1]
+            return rest
+        count += 1
+    return []
