@@ -37,6 +37,8 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     why = "named on the command line" if config.study else "the dataset's name"
     if isinstance(config.model, Recorded) and not dataset.solutions:
         raise BadInput(f"model=recorded: dataset {config.dataset.name} brings no solutions along; choose a model")
+    if isinstance(config.model, Model):
+        config.engine.check()
     print(f"study {study.path} ({why})")
 
     manifest = Manifest(study, "generate", plain)

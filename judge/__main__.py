@@ -191,7 +191,7 @@ def judge_all(
     from judge.lm import dspy_lm
 
     grader = Grader(program.instructions)
-    lm = dspy_lm(engine, program.sampling(model))
+    lm = dspy_lm(engine, program.sampling(model, config.seed))
     adapter = GradingAdapter(config.taxonomy, program.schema(config.taxonomy))
     progress = Progress(len(todo) + done, done, "verdict")
 

@@ -32,11 +32,11 @@ class Judge:
             taxonomy, self.reasoning_characters, self.fallacies, self.quote_characters, self.explanation_characters
         )
 
-    def sampling(self, model: Model) -> Sampling:
+    def sampling(self, model: Model, seed: int = 0) -> Sampling:
         """The model's sampling, with room for the longest grade that the schema allows (a token for each character)."""
         each = self.quote_characters + self.explanation_characters + SYNTAX_CHARACTERS // 2
         room = self.reasoning_characters + self.quote_characters + self.fallacies * each + SYNTAX_CHARACTERS
-        return with_call(model.sampling, max_tokens=room + (self.thinking_tokens if model.reasoning else 0))
+        return with_call(model.sampling, seed=seed, max_tokens=room + (self.thinking_tokens if model.reasoning else 0))
 
     def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], seed: int) -> str:
         """All of a verdict's key but the solution and its problem."""
@@ -45,8 +45,7 @@ class Judge:
             taxonomy=taxonomy.prompt_text(),
             model=model.identity(),
             engine=about_engine,
-            sampling=vars(self.sampling(model)),
-            seed=seed,
+            sampling=vars(self.sampling(model, seed)),
         )
 
 

@@ -149,6 +149,10 @@ class EngineConfig(Protocol):
         """What of the engine a reply depends on, beside the model: part of every key."""
         ...
 
+    def check(self) -> None:
+        """Raise BadInput for what can be known to fail, before anything is written or loaded."""
+        ...
+
     def open(self, model: "Model", seed: int = 0) -> Engine: ...
 
 

@@ -32,12 +32,15 @@ class OpenAI:
         """What of this engine a reply depends on, beside the model: part of every key."""
         return {"base_url": self.base_url, "extra_body": self.extra_body}
 
-    def open(self, model: "Model", seed: int = 0) -> "OpenAIEngine":
-        """Reach the server once, and return the engine. Raises BadInput for what the config lacks."""
+    def check(self) -> None:
         if not self.base_url:
             raise BadInput("engine.base_url: must be given, such as engine.base_url=http://127.0.0.1:8000/v1")
         if self.api_key_env and not os.environ.get(self.api_key_env):
             raise BadInput(f"engine.api_key_env: the environment variable {self.api_key_env} is not set")
+
+    def open(self, model: "Model", seed: int = 0) -> "OpenAIEngine":
+        """Reach the server once, and return the engine."""
+        self.check()
         return OpenAIEngine(model, self)
 
 

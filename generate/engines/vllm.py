@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,19 +52,16 @@ class Vllm(VllmArguments):
         """What of this engine a reply depends on, beside the model: part of every key."""
         return {k: v for k, v in self.merged(model).items() if k in ("dtype", "quantization")}
 
-    def open(self, model: "Model", seed: int = 0) -> "VllmEngine":
-        """Load the model (a minute on a CPU, some on a GPU) and return the running engine."""
-        if not _installed():
+    def check(self) -> None:
+        if find_spec("vllm") is None:
             raise BadInput(
                 "engine=vllm: vLLM is not installed here; run scripts/setup cpu or scripts/setup gpu, or use engine=openai"
             )
+
+    def open(self, model: "Model", seed: int = 0) -> "VllmEngine":
+        """Load the model (a minute on a CPU, some on a GPU) and return the running engine."""
+        self.check()
         return VllmEngine(model, self, seed)
-
-
-def _installed() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("vllm") is not None
 
 
 class VllmEngine(Engine):

@@ -97,6 +97,7 @@ UNIT_WORDS = frozenset(
     "cents cent grams gram liters litres units unit square cubic percent".split()
 )
 
+_SCRIPTS = (Token("op", "^"), Token("op", "_"))
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<num>\d+(?:\.\d+|\.(?=\\overline|\\bar))?|\.\d+)"
@@ -189,9 +190,13 @@ def _command(name: str, text: str, position: int, out: list[Token], *, in_text: 
         inner = text[start + 1 : stop]
         words = name not in ("boxed", "fbox", "framebox", "mathbf", "boldsymbol", "bm", "mathit")
         # \text{a} has the same meaning as {a}: keep the group, so that x^\text{2} and \frac\text{..} still work
+        opened = len(out)
         out.append(Token("op", "{"))
         _tokenise(inner, out, in_text=words or in_text, depth=depth + 1)
-        out.append(Token("op", "}"))
+        if words and any(t.kind == "word" for t in out[opened:]) and not (opened and out[opened - 1] in _SCRIPTS):
+            del out[opened]  # words are no argument of anything: "x=2 \text{ or } x=3" is two formulas
+        else:
+            out.append(Token("op", "}"))
         return stop + 1
     if name == "mathbb" or name == "mathcal":
         match = re.compile(r"\s*\{?\s*([A-Za-z])\s*\}?").match(text, position)

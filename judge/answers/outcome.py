@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["equal", "different", "undecided", "missing"]
+Outcome = Literal["equal", "different", "undecided"]
+Recorded = Literal["equal", "different", "undecided", "missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,7 @@ class Comparison:
     """What came of holding a reply against a gold answer.
 
     Attributes:
-        outcome: `equal` and `different` are proven; `undecided` is all the rest. `missing` is not used by
-            `compare` itself (see `recorded`).
+        outcome: `equal` and `different` are proven; `undecided` is all the rest, a reply without an answer included.
         method: the step that decided (`"text"`, `"exact"`, `"algebra"`, `"interval"`, ...).
         reason: one plain sentence.
         extraction: the reply's final answer.
@@ -48,3 +48,8 @@ class Comparison:
     def missing(self) -> bool:
         """Whether the reply holds no final answer at all."""
         return self.extraction.text is None
+
+    @property
+    def recorded(self) -> Recorded:
+        """The outcome as the answer records have it: `missing` where the reply holds no final answer."""
+        return "missing" if self.missing else self.outcome

@@ -1,7 +1,7 @@
 """The starter set: its structure, and its mathematics held against computations of their own.
 
-Nothing of the project is imported: the set is data, and is read here as a person would read it. The answers are computed
-by brute force or exact algebra, never by the method of the written solutions.
+Nothing of the project is imported: the set is data, and is read here as a person would read it. The answers are
+computed by brute force or exact algebra, never by the method of the written solutions.
 """
 
 import itertools
@@ -278,7 +278,7 @@ def test_algebra_5() -> None:
         terms.append(a)
         assert Fraction(str(formula.subs(n, k))) == a
     assert terms[:5] == [1, Fraction(1, 6), Fraction(1, 18), Fraction(1, 40), Fraction(1, 75)]
-    assert math.prod(range(3, 6 + 2)) == math.factorial(7) // 2  # the product of k + 1 for k = 2..6, against /c
+    assert math.prod(k + 1 for k in range(2, 7)) == math.factorial(7) // 2  # /c leaves out the 2
 
 
 # ---------------------------------------------------------------------------------------------- combinatorics
@@ -416,7 +416,7 @@ def test_combinatorics_4_arrangements(rule: Callable[[int, int], bool], cells: i
 
 def test_combinatorics_4_the_greedy_filling_has_17_cells() -> None:
     marked: set[tuple[int, int]] = set()
-    for cell in itertools.product(range(1, 8), repeat=2):
+    for cell in itertools.product(range(1, 8), range(1, 8)):
         if all(sum(c in marked or c == cell for c in strip) <= 1 for strip in strips(7)):
             marked.add(cell)
     assert len(marked) == 17
@@ -582,7 +582,7 @@ def test_number_theory_3_the_cited_divisibility_is_false() -> None:
 
 def sums_between(low: int, high: int) -> list[int]:
     """The numbers a^2 + b^3 with positive a, b from low up to high, in order."""
-    found = set()
+    found: set[int] = set()
     for b in itertools.count(1):
         if b**3 >= high:
             return sorted(found)
@@ -660,6 +660,6 @@ def test_slip_is_a_slip(solution_id: str, written: str, claimed: Any, true: Any)
 
 
 def test_every_slip_is_checked() -> None:
-    marks = [m for m in test_slip_is_a_slip.pytestmark if m.name == "parametrize"]  # type: ignore[attr-defined]
+    marks = [m for m in test_slip_is_a_slip.pytestmark if m.name == "parametrize"]
     checked = {case[0] for case in marks[0].args[1]}
     assert checked == {s["id"] for s, f in FLAWS if f["tag"] == "Calculation Mistake"}
