@@ -84,6 +84,7 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
             raise BadInput(
                 f"{study.path} holds no texts of solutions to judge; program=recorded takes recorded judgements"
             )
+        config.engine.check()
 
 
 def take_recorded(study: Study, judgements: list[Judgement]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _WEAK = re.compile(
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|consequently|finally|we (?:get|obtain|find|conclude))\b", re.I)
 # Words of an argument: a short reply that has one of them is a sentence about the problem, not a bare answer.
 _DISCOURSE = re.compile(
-    r"\b(?:we|i|our|us|so|thus|hence|therefore|because|since|let|cannot|can't|find|need|show|prove|proof|note|then|"
+    r"\b(?:we|(?-i:I)|our|us|so|thus|hence|therefore|because|since|let|cannot|can't|find|need|show|prove|proof|note|then|"
     r"suppose|assume|consider|must|maximum|minimum|value of|answer|tried|got|get|gives?|sorry|hmm|wait|error|"
     r"obtain|conclude|follows|claim|boxed)\b",
     re.I,
@@ -152,7 +152,7 @@ def _boxes(text: str, start: int, end: int) -> list[_Box]:
                 while closed and closed[-1][0] > top[0]:
                     closed.pop()  # it stood inside this one
                 closed.append((*top, match.start()))
-        elif piece[-1] == "{":
+        elif len(piece) > 2:
             stack.append((match.start(), match.end() - 1))
     boxes = [_Box(s, c + 1, b + 1, c, "boxed") for s, b, c in closed]
     unclosed = [entry for entry in stack if entry is not None][-1:]
