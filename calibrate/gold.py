@@ -33,8 +33,8 @@ class Case:
     has_answer: bool
     """Its problem has a final answer; otherwise it is a proof problem."""
     answer: AnswerState
-    by_human: bool
-    """A human said whether the final answer is right."""
+    by_label: bool
+    """The label says whether the final answer is right."""
     said: Said
 
 
@@ -46,7 +46,7 @@ def case(solution: Solution, problem: Problem | None, answer: Answer | None, hum
         topic=problem.topic if problem else None,
         has_answer=has_answer,
         answer=answer_state(solution, answer, human),
-        by_human=human is not None,
+        by_label=human is not None,
         said=said,
     )
 
@@ -85,8 +85,8 @@ def final_answer_accuracy(cases: Sequence[Case], intervals: Intervals, empty: st
     undecided = sum(counts[state] for state in OPEN)
     bounds = {"low": right / n, "high": (right + undecided) / n, "n": n} if n else None
     states: tuple[AnswerState, ...] = ("right", *NOT_RIGHT, *OPEN)
-    by_human = {"by_human": sum(c.by_human for c in asked)}
-    return estimate.as_json() | {"bounds": bounds, "counts": {s: counts[s] for s in states} | by_human}
+    by_label = {"by_label": sum(c.by_label for c in asked)}
+    return estimate.as_json() | {"bounds": bounds, "counts": {s: counts[s] for s in states} | by_label}
 
 
 def metrics(cases: Sequence[Case], tags: Sequence[str], intervals: Intervals, empty: str) -> Json:

@@ -59,10 +59,10 @@ class LabelColumns:
 
 @settings
 class FromTable:
-    """conf/labels/table.yaml: annotators' own table. Its labels are copied into the study, for its texts as they are."""
+    """conf/labels/table.yaml: annotators' own table. Its labels are copied into the study, for its present texts."""
 
     name: str | None = "table"
-    path: str
+    path: str | None = None
     columns: LabelColumns
     annotator: str = "human"
     max_points: Number = 7.0
@@ -72,6 +72,8 @@ class FromTable:
     scale: Literal["three", "binary"] = "three"
 
     def __post_init__(self) -> None:
+        if self.path is None:
+            raise BadInput("path: must be given, such as labels.path=FILE (CSV, TSV, JSONL or Parquet)")
         self._table()  # whatever is wrong with the settings shows before anything is read
 
     def _table(self) -> Table:
@@ -93,7 +95,7 @@ class FromTable:
         except BadInput as error:
             raise BadInput(str(error).replace("(dataset.", "(labels.")) from None
         solutions = study.solutions()
-        for row in read_rows(Path(self.path)):
+        for row in read_rows(Path(str(self.path))):
             name = row.name(self.columns.solution_id)
             if name not in solutions:
                 raise row.bad(self.columns.solution_id, f"study {study.name} has no solution '{name}'")
@@ -131,7 +133,7 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
             if other.model_dump(exclude={"text_hash"}) != label.model_dump(exclude={"text_hash"}):
                 raise BadInput(
                     f"{file}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' than "
-                    f"in {other_file}; give two people two names (labels.annotator), or one source one name (labels.name)"
+                    f"in {other_file}; give each annotator a name of their own (labels.annotator)"
                 )
             known[name] = (label, file)
     solutions = study.solutions()

@@ -231,7 +231,7 @@ class Algebra:
             return rational(1)
         lead, coefficient = max(b.num.items())
         foldable = tuple((atom, exponent) for atom, exponent in lead if self.invertible(atom))
-        inverse: Poly = {tuple((atom, -exponent) for atom, exponent in foldable): 1 / coefficient}
+        inverse = self.reduce(Ratio({tuple((atom, -exponent) for atom, exponent in foldable): 1 / coefficient})).num
         top = self.multiply_out(a.num, inverse)
         bottom = self.multiply_out(b.num, inverse)
         if top.den != _ONE or bottom.den != _ONE:

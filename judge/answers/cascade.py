@@ -259,6 +259,8 @@ class Cascade:
             return self.values(a, b)
         if isinstance(a, Residues) or isinstance(b, Residues):
             return self.residues(a, b)
+        if any(isinstance(x, Empty) and isinstance(y, Group) for x, y in ((a, b), (b, a))):
+            return different("structure", "only one of them has a solution")
         if isinstance(a, Group) and len(a.items) == 1 and not (isinstance(b, Group) and b.kind == a.kind):
             return self.answers(a.items[0], b)
         if isinstance(b, Group) and len(b.items) == 1 and not isinstance(a, Group):
@@ -326,6 +328,9 @@ class Cascade:
                     if len(a.value.items) == len(b.value.items) == len(a.names) and {a.value.kind, b.value.kind} == {"list", "tuple"}:
                         return self.in_order(a.value.items, b.value.items)
                 return self._family(a, b) or self.answers(a.value, b.value)
+            if len(a.names) == 1 and isinstance(a.value, Value) and isinstance(b.value, Value):
+                if a.names[0] in symbols(b.value.expr) or b.names[0] in symbols(a.value.expr):
+                    return self.equations(Equation(Sym(a.names[0]), a.value.expr), Equation(Sym(b.names[0]), b.value.expr))
             inner = self._family(a, b) or self.answers(a.value, b.value)
             if inner.outcome == "equal":
                 if self.policy.renamed_parameters == "any":

@@ -67,6 +67,7 @@ _THOUSANDS = re.compile(
 )
 _SHORT_FRAC = re.compile(r"\\([dt]?frac|[dt]?binom)\s*(\d)\s*(\d)")
 _ROOT_OF_NUMBER = re.compile(r"\\sqrt\s+(\d+(?:\.\d+)?)")
+_DOTS = re.compile(r"\.(?:\s?\.){2,}")
 _DOLLARS = re.compile(r"(?<!\\)\$+|\\[()\[\]](?=\s|\S|$)")
 
 _ALIAS = {
@@ -92,15 +93,14 @@ _SHORT_WORDS = frozenset(
     "red her his him she he we so no none only but both few non nor old per set sum way who why you let does do".split()
 )
 UNIT_WORDS = frozenset(
-    "cm mm km dm kg mg ml hr min sec cm2 degrees degree deg radians rad meters meter metres metre centimeters "
+    "m g s h cm mm km dm kg mg ml hr min sec cm2 degrees degree deg radians rad meters meter metres metre centimeters "
     "centimetres inches inch feet foot ft miles mile hours hour minutes minute seconds second days day dollars dollar "
     "cents cent grams gram liters litres units unit square cubic percent".split()
 )
 
-_SCRIPTS = (Token("op", "^"), Token("op", "_"))
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
-    r"|(?P<num>\d+(?:\.\d+|\.(?=\\overline|\\bar))?|\.\d+)"
+    r"|(?P<num>[0-9]+(?:\.[0-9]+|\.(?=\\overline|\\bar))?|\.[0-9]+)"
     r"|\\(?P<cmd>[a-zA-Z]+)"
     r"|\\(?P<esc>[{}%$&#_|])"
     r"|(?P<letters>[a-zA-Z]+)"
@@ -111,13 +111,14 @@ _TOKEN = re.compile(
 def clean(text: str) -> str:
     """One spelling for characters, spaces and typographic commands; digits grouped by thousands are joined."""
     if not text.isascii():
-        text = text.translate(_INVISIBLE)
+        text = re.sub(r"\d", lambda m: str(unicodedata.decimal(m[0])), text.translate(_INVISIBLE))
         text = _SUPER_RUN.sub(lambda m: "^{" + "".join(_SUPER[c] for c in m[0]) + "}", text)
         text = _SUB_RUN.sub(lambda m: "_{" + "".join(_SUB[c] for c in m[0]) + "}", text)
         text = _THOUSANDS.sub(_join_digits, text)
         text = unicodedata.normalize("NFKC", text.translate(_TRANSLATE)).translate(_TRANSLATE)
         text = _ROOT_OF_NUMBER.sub(r"\\sqrt{\1}", text)
     text = _THOUSANDS.sub(_join_digits, text)
+    text = _DOTS.sub(r"\\ldots ", text)
     if "\\" in text:
         text = _INVISIBLE_DELIMITER.sub(" ", text)
         text = _SIZES.sub(" ", text)
@@ -191,10 +192,18 @@ def _command(name: str, text: str, position: int, out: list[Token], *, in_text: 
         words = name not in ("boxed", "fbox", "framebox", "mathbf", "boldsymbol", "bm", "mathit")
         # \text{a} has the same meaning as {a}: keep the group, so that x^\text{2} and \frac\text{..} still work
         opened = len(out)
+        before = out[-1] if out else None
         out.append(Token("op", "{"))
         _tokenise(inner, out, in_text=words or in_text, depth=depth + 1)
-        if words and any(t.kind == "word" for t in out[opened:]) and not (opened and out[opened - 1] in _SCRIPTS):
-            del out[opened]  # words are no argument of anything: "x=2 \text{ or } x=3" is two formulas
+        if before == ("op", "_"):
+            out[opened:] = [Token("sym", t.text) if t.kind == "word" else t for t in out[opened:]]
+            out.append(Token("op", "}"))
+        elif words and (
+            (len(out) == opened + 2 and out[-1].kind == "cmd")
+            or (any(t.kind == "word" for t in out[opened:]) and before != ("op", "^"))
+        ):
+            # words are no argument of anything: "x=2 \text{ or } x=3" is two formulas, \operatorname{lcm} a command
+            del out[opened]
         else:
             out.append(Token("op", "}"))
         return stop + 1
@@ -221,7 +230,8 @@ def _command(name: str, text: str, position: int, out: list[Token], *, in_text: 
 def _letters(run: str, out: list[Token], *, in_text: bool) -> None:
     """A run of letters: a function's name, a constant's, a word, or a product of variables."""
     if len(run) == 1:
-        out.append(Token("sym", run))
+        metres = in_text and run in "mgsh" and len(out) > 1 and out[-1] == ("op", "{") and out[-2].kind == "num"
+        out.append(Token("word" if metres else "sym", run))
         return
     lower = run.lower()
     if run in _FUNCTIONS:
@@ -261,8 +271,8 @@ def key(items: list[Token]) -> tuple[str, ...]:
     """What two spellings of the same formula share: the tokens, without braces around a single one, words in lower case."""
     out: list[str] = []
     for kind, value in items:
-        if kind == "op" and value == "}" and len(out) >= 2 and out[-2] == "{":
-            out.pop(-2)
+        if kind == "op" and value == "}" and len(out) >= 2 and out[-2] == "{" and out[-1][-1].isalnum():
+            out.pop(-2)  # but {,} between digits is no list comma
         else:
             out.append(value.lower() if kind == "word" else "\\" + value if kind == "cmd" else value)
     while len(out) >= 2 and out[-1] in (".", ",", ";"):

@@ -247,6 +247,8 @@ def apart(a: Interval, b: Interval) -> bool:
 
 # Letters that stand for whole numbers in nearly every problem: they are given only whole values.
 WHOLE = frozenset("ijklmnpqNMKdsuv")
+# Fewer of them are so in every problem: only these may be taken for whole where that makes two formulas equal.
+COUNTED = frozenset("ijkmnN")
 _WHOLE_VALUES = (7, 4, 11, 6, 13, 5, 9, 12, 3, 10, 2, 8)
 _REAL_VALUES = (Fraction(7), Fraction(4, 5), Fraction(11, 3), Fraction(1, 7), Fraction(6), Fraction(13, 9), Fraction(3, 11), Fraction(29, 2))
 

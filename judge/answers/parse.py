@@ -243,7 +243,7 @@ class Parser:
             if text == "(":
                 inner = self.sum()
                 self.expect(")")
-                return inner
+                return self.based(inner)
             if text == "{":
                 inner = self.sum()
                 self.expect("}")

@@ -45,9 +45,16 @@ class Worker:
         )
         self.jobs = 0
         self.ready = False
+        self.loaded = False  # whether it has sympy
 
     def ask(self, request: dict[str, Any], seconds: float) -> Any:
-        """The answer to a request; raises `Failed` after killing the process where it is over its limits."""
+        """The answer to a request; raises `Failed` after killing the process where it is over its limits.
+
+        The time that a new process takes to start, and to import sympy, does not count.
+        """
+        if request["op"] not in ("load", "chunk") and not self.loaded:
+            self.ask({**request, "op": "load", "pairs": [], "seconds": limits.WORKER_START_SECONDS}, limits.WORKER_START_SECONDS)
+            self.loaded = True
         try:
             if not self.ready:
                 self._receive(limits.WORKER_START_SECONDS)

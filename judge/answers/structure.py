@@ -197,8 +197,13 @@ _NUMBER_WORDS = {
 }  # fmt: skip
 
 
-def read(items: list[Token]) -> list[Answer]:
-    """Every reading of an answer, the likeliest first; never empty, and `Opaque` where there is none."""
+def read(items: list[Token], *, grouped: bool = False) -> list[Answer]:
+    """Every reading of an answer, the likeliest first; never empty, and `Opaque` where there is none.
+
+    Args:
+        items: its tokens.
+        grouped: whether its commas stand between digits like thousands separators, so that it may be one number.
+    """
     try:
         loose = _Reader(tight=False)
         readings = [loose.answer(items)]
@@ -208,34 +213,12 @@ def read(items: list[Token]) -> list[Answer]:
         return [Opaque(key(items), str(refused))]
     except RecursionError:
         return [Opaque(key(items), "it is nested too deeply")]
-    grouped = _grouped_number(items)
-    if grouped is not None:
-        readings.insert(0, grouped)
+    if grouped:
+        text = "".join(t.text for t in items if t.text != ",")
+        value = Fraction(text)
+        digits = len(text) - text.index(".") - 1 if "." in text else None
+        readings.insert(0, Value(Num(value, digits)))
     return readings
-
-
-def ambiguous_slash(items: list[Token]) -> bool:
-    """Whether the two readings come from a slash before an implied product: then both have to agree."""
-    return _grouped_number(items) is None
-
-
-def _grouped_number(items: list[Token]) -> Value | None:
-    """`1,234,567` as one number, which only its spacing tells from a list: the caller checks that."""
-    sign = 1
-    if items and items[0] == ("op", "-"):
-        sign, items = -1, items[1:]
-    if len(items) < 3 or len(items) % 2 == 0:
-        return None
-    if any(items[i] != ("op", ",") for i in range(1, len(items), 2)) or any(t.kind != "num" for t in items[::2]):
-        return None
-    first, *rest = (t.text for t in items[::2])
-    if not (first.isdecimal() and len(first) <= 3 and first[0] != "0"):
-        return None
-    *middle, last = rest
-    if any(len(t) != 3 or not t.isdecimal() for t in middle) or not re.fullmatch(r"\d{3}(?:\.\d+)?", last):
-        return None
-    text = first + "".join(rest)
-    return Value(Num(sign * Fraction(text), len(text) - text.index(".") - 1 if "." in text else None))
 
 
 def _depth(token: Token) -> int:
@@ -396,7 +379,15 @@ class _Reader:
             raise Refused("it has too many members")
         if any(_is_dots(p) for p in pieces):
             return self.progression(pieces)
-        return _gather([self.item(p) for p in pieces])
+        read_items = [self.item(p) for p in pieces]
+        held = read_items[0]
+        free = _letters_of(held)
+        while len(read_items) > 1 and _restricts(read_items[-1], free):
+            last = read_items.pop()
+            piece = pieces.pop()
+            if not (isinstance(last, Named) and last.value in (NumberSet("R"), NumberSet("Z"))):
+                held = Conditioned(held, _phrase(piece))
+        return _gather(read_items) if len(read_items) > 1 else held
 
     def union(self, parts: list[list[Token]]) -> Answer:
         var = None
@@ -780,6 +771,22 @@ def _gather(items: list[Answer]) -> Answer:
         if len(names) == len(flat) == len(set(names)):
             return Named(tuple(names), Group("list", tuple(f.value for f in flat if isinstance(f, Named))))
     return Group("list", tuple(flat))
+
+
+def _letters_of(answer: Answer) -> frozenset[str]:
+    """The variables of a function, and the parameters of a family."""
+    if isinstance(answer, Function):
+        return symbols(answer.body) | set(answer.params)
+    if isinstance(answer, Named) and isinstance(answer.value, Value):
+        return symbols(answer.value.expr)
+    return symbols(answer.expr) if isinstance(answer, Value) else frozenset()
+
+
+def _restricts(answer: Answer, letters: frozenset[str]) -> bool:
+    """Whether it says no more than where one of these letters lies: `k \\ge 1` behind `n=3k`."""
+    if isinstance(answer, Interval):
+        return answer.var in letters
+    return isinstance(answer, Named) and len(answer.names) == 1 and answer.names[0] in letters and isinstance(answer.value, (NumberSet, Union))
 
 
 def _one_value(exprs: list[Expr]) -> bool:

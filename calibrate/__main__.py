@@ -1,0 +1,80 @@
+"""Stage 3: verdicts and human labels in, a report out. `python -m calibrate study=NAME`"""
+
+import sys
+from typing import Any
+
+from calibrate.intervals import Intervals
+from calibrate.labels import LabelSource, add_to_study, collect
+from calibrate.material import fingerprint, gather
+from calibrate.metrics import build
+from calibrate.pairs import Missing, Terms
+from calibrate.report import Report
+from calibrate.report.sections import in_short
+from calibrate.report.terminal import terminal
+from generate.journal import BadInput
+from generate.stage import Count, Number, StageConfig, Whole, launch
+from generate.study import Manifest, Study
+from judge.taxonomy import Taxonomy
+
+
+class Config(StageConfig):
+    """conf/calibrate.yaml"""
+
+    labels: LabelSource
+    taxonomy: Taxonomy
+    name: str | None = None
+    overwrite: bool = False
+    judges: list[str] | None = None
+    checker: str | None = None
+    missing: Missing = "leave_out"
+    pass_threshold: Number | None = None
+    seed: Whole = 0
+    resamples: Count = 2000
+
+
+def run(config: Config, plain: dict[str, Any]) -> int:
+    study, why = Study.existing(config.studies_dir, config.study)
+    print(f"study {study.path} ({why})")
+    report = Report(study, config.name or "report")
+    added = config.labels.read(study)
+    labels = collect(study, added, config.labels, config.taxonomy)
+    material = gather(study, labels, config.taxonomy, config.judges, config.checker)
+
+    settings = settings_of(config, material.checker)
+    inputs = fingerprint(study, labels, settings | {"judges": config.judges, "fallacies": config.taxonomy.names})
+    known = report.known()
+    if known is not None and not config.overwrite:
+        if known.get("inputs") != inputs:
+            raise BadInput(f"{report.path} is a report on other records or settings; say name=OTHER or overwrite=true")
+        print("\n" + terminal(in_short(known)))
+        print(f"nothing has changed since this report was made: {report.path / 'report.md'}")
+        return 0
+
+    manifest = Manifest(study, "calibrate", plain)
+    if config.labels.name is not None:
+        file, new = add_to_study(added, study, config.labels.name)
+        print(f"human labels: {len(added)} read into {file}, {new} of them new or changed")
+    terms = Terms(tuple(config.taxonomy.names), config.missing, config.pass_threshold)
+    metrics = {"report": report.path.name, "inputs": inputs, "settings": settings}
+    metrics |= build(material, terms, Intervals(config.seed, config.resamples))
+    report.write(metrics)
+    manifest.finish(report=report.path.name, labels=len(labels.counting), judges=sorted(material.judges))
+    print("\n" + terminal(in_short(metrics)))
+    print(f"report: {report.path / 'report.md'}; every figure: {report.path / 'metrics.json'}")
+    return 0
+
+
+def settings_of(config: Config, checker: str | None) -> dict[str, Any]:
+    """What the figures depend on besides the records, as the report states it."""
+    return {
+        "checker": checker,
+        "missing": config.missing,
+        "pass_threshold": config.pass_threshold,
+        "taxonomy": config.taxonomy.name,
+        "seed": config.seed,
+        "resamples": config.resamples,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(launch("calibrate", Config, run))

@@ -1,0 +1,372 @@
+"""What a report says, in which order: plain text and tables, made from metrics.json alone. How it looks is said in
+`markdown.py` and `terminal.py`.
+
+Human gold comes first, and every heading says whose numbers follow: humans', planted labels', or a judge's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+MOST_NAMES = 20
+"""Names listed of what was left out; metrics.json has them all."""
+METRICS = {
+    "final_answer_accuracy": "Final Answer Accuracy",
+    "correct_given_correct_answer": "Correct given correct final answer",
+    "correct": "Correct",
+    "partially_correct": "Partially Correct",
+    "incorrect": "Incorrect",
+}
+JUDGE_FIGURES = (  # heading, where it stands in an agreement block, whether it is a share
+    ("accuracy", ("verdict", "accuracy"), True),
+    ("kappa", ("verdict", "cohen_kappa"), False),
+    ("weighted kappa", ("verdict", "weighted_kappa"), False),
+    ("pass agreement", ("pass", "accuracy"), True),
+    ("Spearman", ("points", "spearman"), False),
+    ("MAE", ("points", "mae"), False),
+)
+GROUPS = {"by_model": "by model", "by_topic": "by topic", "by_answer_type": "by kind of problem"}
+NOT_HUMAN = "Planted labels say which flaws were written in on purpose. They are not human judgements."
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    text: list[str] = field(default_factory=list)
+    """Paragraphs before the table."""
+    header: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+    level: int = 2
+
+
+# --- how a number is shown --------------------------------------------------------------------------------------------
+
+
+def number(value: float | None, percent: bool) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f}%" if percent else f"{value:.3f}"
+
+
+def interval(estimate: Json, percent: bool) -> str:
+    if estimate["low"] is None or estimate["high"] is None:
+        return "-"
+    low, high = (number(estimate[side], percent).removesuffix("%") for side in ("low", "high"))
+    return f"({low}, {high})"
+
+
+def whole(estimate: Json, percent: bool) -> str:
+    """Value, interval and n in one cell."""
+    if estimate["value"] is None:
+        return "-"
+    spread = interval(estimate, percent)
+    return number(estimate["value"], percent) + (f" {spread}" if spread != "-" else "") + f" n={estimate['n']}"
+
+
+def remark(estimate: Json) -> str:
+    return str(estimate.get("degenerate") or estimate.get("why") or "")
+
+
+def about(estimate: Json) -> str:
+    """What a final-answer accuracy leaves out, and what it would be with that."""
+    counts, bounds = estimate["counts"], estimate["bounds"]
+    left_out = {k: counts[k] for k in ("undecided", "failed", "unchecked") if counts[k]}
+    not_right = {k.replace("_", " "): counts[k] for k in ("missing", "cut_off") if counts[k]}
+    said = [f"{n} {k}" for k, n in left_out.items()]
+    words = (
+        [f"left out: {', '.join(said)}; with them {number(bounds['low'], True)} to {number(bounds['high'], True)}"]
+        if said
+        else []
+    )
+    words += [f"counted as not right: {', '.join(f'{n} {k}' for k, n in not_right.items())}"] if not_right else []
+    return "; ".join([w for w in [remark(estimate), *words] if w])
+
+
+# --- sections ---------------------------------------------------------------------------------------------------------
+
+
+def in_short(m: Json) -> list[Section]:
+    """What the terminal shows: human gold, planted labels, and one line for each judge."""
+    sections = [human_gold(m)]
+    if m["planted"]:
+        sections.append(planted(m))
+    if m["judges"]:
+        sections.append(judges(m, "agreement"))
+        if m["planted"]:
+            sections.append(judges(m, "against_planted"))
+    else:
+        sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
+    left = [row for row in left_out(m).rows if row[1] != "0"]
+    if left:
+        sections.append(Section("Left out", [], ["what", "how many", "which"], left))
+    return sections
+
+
+def in_full(m: Json) -> list[Section]:
+    """What report.md shows."""
+    sections = [Section(f"Report on study {m['study']}", head(m), level=1), human_gold(m)]
+    sections += by_group(m["human_gold"], "Human gold")
+    if m["planted"]:
+        sections += [planted(m), *by_group(m["planted"], "Planted labels")]
+    if m["judges"]:
+        sections.append(judges(m, "agreement"))
+        if any(j["agreement"]["verdict"]["confusion"] for j in m["judges"].values()) and _labelled(m, "human"):
+            sections += [s for name, j in m["judges"].items() for s in details(name, j["agreement"], "human labels")]
+        if m["planted"]:
+            sections.append(judges(m, "against_planted"))
+            sections += [
+                s for name, j in m["judges"].items() for s in details(name, j["against_planted"], "planted labels")
+            ]
+        sections += [coverage(m), judge_says(m)]
+    else:
+        sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
+    return [*sections, final_answers(m), left_out(m), how_to_read(m)]
+
+
+def head(m: Json) -> list[str]:
+    people = [f"{a['annotator']} ({a['kind']}, {a['labels']} labels)" for a in m["annotators"]]
+    return [
+        f"{m['n_solutions']} solutions of {m['n_problems']} problems. Labels by: {', '.join(people) or 'nobody'}.",
+        *m["notes"],
+    ]
+
+
+def _labelled(m: Json, kind: str) -> int:
+    return sum(a["labels"] for a in m["annotators"] if a["kind"] == kind)
+
+
+def human_gold(m: Json) -> Section:
+    title = "Human gold: what human annotators say (ground truth)"
+    if not _labelled(m, "human"):
+        return Section(
+            title,
+            [
+                "There are no human labels in this study, so there is no human gold. No other number here takes its place."
+            ],
+        )
+    header, rows = _metric_rows(m["human_gold"]["overall"])
+    return Section(title, [], header, rows)
+
+
+def planted(m: Json) -> Section:
+    header, rows = _metric_rows(m["planted"]["overall"])
+    return Section("Planted labels: flaws written in on purpose (not human gold)", [NOT_HUMAN], header, rows)
+
+
+def _metric_rows(block: Json) -> tuple[list[str], list[list[str]]]:
+    estimates = {METRICS[k]: block[k] for k in METRICS} | {
+        f"Fallacy: {tag}": e for tag, e in block["fallacies"].items()
+    }
+    tags = list(block["fallacies"].values())
+    if tags and all(e["value"] is None for e in tags):  # one line says it for all
+        estimates = {METRICS[k]: block[k] for k in METRICS} | {"Fallacies": tags[0]}
+    rows = [
+        [
+            name,
+            number(e["value"], True),
+            interval(e, True),
+            str(e["n"]),
+            str(e["n_problems"]),
+            about(e) if "counts" in e else remark(e),
+        ]
+        for name, e in estimates.items()
+    ]
+    return ["metric", "value", "95% interval", "n", "problems", "remark"], rows
+
+
+def by_group(gold: Json, whose: str) -> list[Section]:
+    sections = []
+    for key, words in GROUPS.items():
+        groups: Mapping[str, Json] = gold[key]
+        if len(groups) < 2:
+            continue
+        rows = [[name, *(whole(block[k], True) for k in METRICS)] for name, block in groups.items()]
+        sections.append(Section(f"{whose} {words}", [], ["", *METRICS.values()], rows, 3))
+        tags = list(gold["overall"]["fallacies"])
+        if key != "by_model" and any(b["fallacies"][t]["value"] is not None for b in groups.values() for t in tags):
+            rows = [[tag, *(whole(block["fallacies"][tag], True) for block in groups.values())] for tag in tags]
+            sections.append(Section(f"{whose}: fallacies {words}", [], ["fallacy", *groups], rows, 3))
+    return sections
+
+
+def judges(m: Json, key: str) -> Section:
+    """One line for each judge, its intervals below it, and the constant predictor beside them."""
+    whose = "human" if key == "agreement" else "planted"
+    title = (
+        "Judges against the human labels" if whose == "human" else "Judges against the planted labels (not human gold)"
+    )
+    if not _labelled(m, whose):
+        return Section(title, ["There are no human labels, so how far any judge agrees with humans is not known."])
+    rows: list[list[str]] = []
+    for name, judge in m["judges"].items():
+        cover = judge["coverage"] if whose == "human" else judge[key]["coverage"]
+        rows += _judge_rows(name, judge[key], str(cover["both"]), str(cover["missing"]))
+    baseline = m["baselines"].get("constant", {}).get(key)
+    if baseline:
+        said = baseline["verdict_said"] or f"{baseline['points_said']:g} points"
+        n = max(baseline[part]["accuracy"]["n"] for part in ("verdict", "pass"))
+        rows += _judge_rows(f"(always {said})", baseline, str(n), "0")
+    texts = [
+        "n: labelled solutions that the judge has judged; errors: those it failed on. A figure that rests on another n says so. "
+        "The last line is a predictor that says the same of every solution: what it reaches is worth nothing."
+    ]
+    return Section(title, texts, ["judge", "n", "errors", *(name for name, _, _ in JUDGE_FIGURES)], rows)
+
+
+def _judge_rows(name: str, block: Json, n: str, errors: str) -> list[list[str]]:
+    values, spreads = [name, n, errors], ["", "", ""]
+    for _, (part, figure), percent in JUDGE_FIGURES:
+        estimate = block[part][figure]
+        mark = "*" if estimate.get("degenerate") else ""
+        values.append(number(estimate["value"], percent) + mark)
+        spread = interval(estimate, percent)
+        other = f" n={estimate['n']}" if str(estimate["n"]) != n and estimate["value"] is not None else ""
+        spreads.append((spread if spread != "-" else "") + other)
+    return [values, spreads]
+
+
+def details(name: str, block: Json, against: str) -> list[Section]:
+    """Of one judge: confusion, each verdict, each fallacy, all figures of passing and of points."""
+    sections = []
+    verdict = block["verdict"]
+    if verdict["accuracy"]["n"]:
+        labels = verdict["labels"]
+        rows = [[f"label: {a}", *map(str, row)] for a, row in zip(labels, verdict["confusion"], strict=True)]
+        sections.append(
+            Section(f"{name} against {against}: confusion", [], ["", *(f"judge: {b}" for b in labels)], rows, 3)
+        )
+        rows = [
+            [v, str(c["support"]), *(whole(c[k], True) for k in ("precision", "recall", "f1"))]
+            for v, c in verdict["by_class"].items()
+        ]
+        sections.append(
+            Section(
+                f"{name} against {against}: each verdict",
+                [],
+                ["verdict", "support", "precision", "recall", "F1"],
+                rows,
+                3,
+            )
+        )
+    tags = {t: e for t, e in block["fallacies"].items() if "support" in e}
+    overall = {k: e for k, e in block["fallacies"].items() if "support" not in e}
+    if overall["exact"]["n"]:
+        rows = [
+            [
+                t,
+                str(e["support"]),
+                *(whole(e[k], k != "kappa") for k in ("prevalence", "precision", "recall", "f1", "kappa")),
+            ]
+            for t, e in tags.items()
+        ]
+        words = [f"{k.replace('_', ' ')}: {whole(e, True)}" for k, e in overall.items()]
+        header = ["fallacy", "support", "prevalence", "precision", "recall", "F1", "kappa"]
+        sections.append(Section(f"{name} against {against}: fallacies", ["; ".join(words)], header, rows, 3))
+    figures = [
+        [f"{part}: {k.replace('_', ' ')}", whole(e, part != "points" and "kappa" not in k), e["method"], remark(e)]
+        for part in ("verdict", "pass", "points")
+        for k, e in block[part].items()
+        if isinstance(e, dict) and "value" in e and e["n"]
+    ]
+    if figures:
+        header = ["figure", "value, 95% interval, n", "how the interval is made", "remark"]
+        sections.append(Section(f"{name} against {against}: all figures", [], header, figures, 3))
+    return sections
+
+
+def coverage(m: Json) -> Section:
+    keys = ("judged", "labelled", "both", "missing", "unjudged")
+    rows = []
+    for name, judge in m["judges"].items():
+        cover = judge["coverage"]
+        errors = ", ".join(f"{n} {kind}" for kind, n in cover["errors"].items()) or "none"
+        older = ", ".join(f"{key} ({n} verdicts)" for key, n in judge["other_judge_keys"].items()) or "none"
+        tags = ", ".join(f"{tag} ({n})" for tag, n in judge["unknown_tags"].items()) or "none"
+        rows.append([name, *(str(cover[k]) for k in keys), errors, judge["judge_key"], older, tags])
+    missing = m["settings"]["missing"]
+    words = "left out of every figure" if missing == "leave_out" else "counted as wrong (missing=wrong)"
+    text = [
+        f"labelled: by humans. missing: labelled, and the judge failed on it; these are {words}. unjudged: labelled, and the "
+        "judge has not seen it. Older keys are earlier configurations of a judge: they are never mixed in."
+    ]
+    return Section(
+        "Coverage",
+        text,
+        ["judge", *keys, "errors", "judge key", "older keys, not used", "tags outside the taxonomy"],
+        rows,
+    )
+
+
+def judge_says(m: Json) -> Section:
+    """What each judge would have reported had nobody looked."""
+    rows = []
+    for name, judge in m["judges"].items():
+        block = judge["estimates"]["raw"]["overall"]
+        rows.append([f"judge {name}", *(whole(block[k], True) for k in list(METRICS)[1:])])
+    text = [
+        "Shares of the judge's own verdicts, over all solutions it judged. No human had a part in these, and they are not corrected."
+    ]
+    return Section("What the judges alone would report (not human gold)", text, ["", *list(METRICS.values())[1:]], rows)
+
+
+def final_answers(m: Json) -> Section:
+    block = m["final_answers"]
+    title = "Final answers of all solutions"
+    if not block["overall"]["bounds"]:
+        return Section(title, ["No problem of this study has a final answer."])
+    text = [
+        f"Over every solution, labelled or not, as the answer checker `{block['checker'] or 'none'}` finds them, or a human where one said so. "
+        "A right answer says nothing of the reasoning."
+    ]
+    groups = {"all": block["overall"], **{f"model {k}": e for k, e in block["by_model"].items()}}
+    groups |= {f"topic {k}": e for k, e in block["by_topic"].items()}
+    return Section(
+        title, text, ["", "Final Answer Accuracy", "remark"], [[k, whole(e, True), about(e)] for k, e in groups.items()]
+    )
+
+
+def left_out(m: Json) -> Section:
+    out = m["left_out"]
+
+    def named(what: str, names: Sequence[str]) -> list[str]:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        return [what, str(len(names)), ", ".join(names[:MOST_NAMES]) + more]
+
+    def who(labels: Sequence[Json]) -> list[str]:
+        return [f"{x['solution_id']} ({x['annotator']})" for x in labels]
+
+    rows = [
+        named("labels whose solution is not in the study", who(out["labels_without_solution"])),
+        named("labels whose solution's text has changed since", who(out["labels_of_changed_text"])),
+        named("solutions on whose verdict the human annotators tie", out["unresolved"]["human"]),
+        named("solutions on whose verdict the planted labels tie", out["unresolved"]["planted"]),
+        *(
+            named(f"verdicts of {j} whose solution is not in the study", x)
+            for j, x in out["verdicts_without_solution"].items()
+        ),
+        *(
+            named(f"verdicts of {j} whose solution's text has changed since", x)
+            for j, x in out["verdicts_of_changed_text"].items()
+        ),
+    ]
+    return Section("What is left out", [], ["what", "how many", "which"], rows)
+
+
+def how_to_read(m: Json) -> Section:
+    settings = m["settings"]
+    threshold = settings["pass_threshold"]
+    passing = "its verdict is correct" if threshold is None else f"it has at least {threshold:g} points"
+    return Section(
+        "How to read this",
+        [
+            "Intervals are 95% intervals. Where problems have several solutions, these are not independent, and whole problems are "
+            f"resampled ({settings['resamples']} times, seed {settings['seed']}); with few problems such an interval is too narrow. "
+            "Elsewhere shares have Wilson's interval.",
+            f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially correct, correct. "
+            "A kappa marked * is degenerate: one side says the same of every solution.",
+            "Of several annotators the verdict counts that more of them give than any other, the median of their points, and the tags "
+            "that more than half of them name; where their verdicts tie there is none. Intervals do not know that annotators err.",
+            f"Taxonomy {settings['taxonomy']}. Every figure with its method stands in metrics.json.",
+        ],
+    )
