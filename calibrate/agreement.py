@@ -104,17 +104,16 @@ def _divide(above: Any, below: Any) -> Array:
 # --- when a figure is undefined ---------------------------------------------------------------------------------------
 
 NOT_NAMED = "no label bears it"
-Need = Literal["rows", "chance", "spread", "support"]
+Need = Literal["chance", "spread", "support"]
 
 
-def why_undefined(need: Need, table: Array, empty: str, names: Sequence[str] = ()) -> str | None:
-    """Why a figure of this table has no value, or null where it has one. The one place that decides it.
+def why_undefined(need: Need, table: Array, names: Sequence[str] = ()) -> str | None:
+    """Why a figure of this table has no value, or null where it has one. The one place that decides it, but for tables
+    without any row, which `Intervals` refuses.
 
-    `rows`: at least one row. `chance`: two labels in use, or chance alone gives full agreement. `spread`: two values on
-    either side, or there is nothing to correlate. `support` (a table of tp, fp, fn): a label that bears the class.
+    `chance`: two labels in use, or chance alone gives full agreement. `spread`: two values on either side, or there is
+    nothing to correlate. `support` (a table of tp, fp, fn): a label that bears the class.
     """
-    if table.sum() == 0:
-        return empty
     if need == "support":
         return NOT_NAMED if table[0] + table[2] == 0 else None
     labelled, judged = table.sum(axis=1) > 0, table.sum(axis=0) > 0
@@ -122,11 +121,8 @@ def why_undefined(need: Need, table: Array, empty: str, names: Sequence[str] = (
         only = names[int(np.argmax(labelled))]
         return f"both sides say only '{only}', so that chance alone gives full agreement"
     if need == "spread" and min(labelled.sum(), judged.sum()) < 2:
-        return (
-            "one row only"
-            if table.sum() == 1
-            else f"the points of the {'labels' if labelled.sum() < 2 else 'judge'} are all equal"
-        )
+        side = "labels" if labelled.sum() < 2 else "judge"
+        return "one row only" if table.sum() == 1 else f"the points of the {side} are all equal"
     return None
 
 

@@ -28,6 +28,8 @@ WILSON, WILSON_PROBLEMS = "wilson", "wilson, counting problems"
 BOOTSTRAP, FROM_SHARE, NO_INTERVAL = "bootstrap over problems", "from the wilson interval of a share", "none"
 MOST_CELLS = 20_000_000
 """Sums larger than this (problems x numbers in a row) are not resampled."""
+AT_ONCE = 4_000_000
+"""Draws (resamples x problems) that are held in memory at a time."""
 FEWEST_DEFINED = 0.5
 """Share of the resamples in which a figure must be defined for them to give an interval."""
 
@@ -94,11 +96,11 @@ class Sums:
         return total
 
 
-@lru_cache(maxsize=64)
-def _draws(n_problems: int, resamples: int, seed: int) -> Array:
-    """How often each problem is drawn, in each resample: (resamples, n_problems)."""
-    random = np.random.default_rng([seed, n_problems])
-    return random.multinomial(n_problems, np.full(n_problems, 1 / n_problems), size=resamples).astype(np.float64)
+@lru_cache(maxsize=16)
+def _draws(n_problems: int, rows: int, seed: int, part: int) -> Array:
+    """How often each problem is drawn, in each of some resamples: (rows, n_problems)."""
+    random = np.random.default_rng([seed, n_problems, part])
+    return random.multinomial(n_problems, np.full(n_problems, 1 / n_problems), size=rows).astype(np.float64)
 
 
 class Intervals:
@@ -128,15 +130,19 @@ class Intervals:
         self,
         sums: Sums,
         formula: Formula,
+        empty: str,
         why: str | None = None,
         degenerate: str | None = None,
         without_spread: Callable[[float], tuple[float, float]] | None = None,
     ) -> Estimate:
         """A figure that is no plain share.
 
-        `why` says that it is undefined. Where all resamples give one value, `without_spread` makes the interval from
-        the largest share of rows (Wilson's upper limit, counting problems) that may differ from what was seen.
+        `empty` says why there is no row, where there is none; `why` that the figure is undefined for these rows. Where
+        all resamples give one value, `without_spread` makes the interval from the largest share of rows (Wilson's upper
+        limit, counting problems) that may differ from what was seen.
         """
+        if sums.n == 0:
+            return undefined(empty)
         if why is not None:
             return undefined(why, sums.n, sums.n_problems)
         value = float(formula(sums.total))
@@ -172,7 +178,11 @@ class Intervals:
         """The sums of each resample, (resamples, m). The last ones are kept, since many figures share one table."""
         kept = self._drawn.get(id(sums))
         if kept is None or kept[0] is not sums:
-            drawn: Array = _draws(sums.n_problems, self.resamples, self.seed) @ sums.by_problem
+            step = max(1, AT_ONCE // sums.n_problems)
+            parts = range(0, self.resamples, step)
+            drawn: Array = np.concatenate(
+                [_draws(sums.n_problems, min(step, self.resamples - p), self.seed, p) @ sums.by_problem for p in parts]
+            )
             self._drawn = {id(sums): (sums, drawn)}
             return drawn
         return kept[1]

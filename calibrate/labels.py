@@ -123,23 +123,24 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
     Raises BadInput for a tag that is not in the taxonomy, and for an annotator who says two things of one solution.
     """
     target = label_file(study, source.name) if source.name is not None else None
-    known: dict[tuple[str, str, str], tuple[HumanLabel, Path]] = {}
+    read_from = getattr(source, "path", None) or source.name
+    known: dict[tuple[str, str, str], tuple[HumanLabel, str]] = {}
     for file in sorted({*(study.path / "labels").glob("*.jsonl"), *([target] if target else [])}):
-        here = {(x.solution_id, x.annotator, x.kind): x for x in read(file, HumanLabel)}
+        here = {(x.solution_id, x.annotator, x.kind): (x, str(file)) for x in read(file, HumanLabel)}
         if file == target:
-            here |= {(x.solution_id, x.annotator, x.kind): x for x in added}
-        for name, label in here.items():
-            other, other_file = known.get(name, (label, file))
+            here |= {(x.solution_id, x.annotator, x.kind): (x, str(read_from)) for x in added}
+        for name, (label, shown) in here.items():
+            other, other_shown = known.get(name, (label, shown))
             if other.model_dump(exclude={"text_hash"}) != label.model_dump(exclude={"text_hash"}):
                 raise BadInput(
-                    f"{file}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' than "
-                    f"in {other_file}; give each annotator a name of their own (labels.annotator)"
+                    f"{shown}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' than "
+                    f"in {other_shown}; give each annotator a name of their own (labels.annotator)"
                 )
-            known[name] = (label, file)
+            known[name] = (label, shown)
     solutions = study.solutions()
     labels = Labels([], [], [])
-    for _, (found, file) in sorted(known.items(), key=lambda item: item[0]):
-        label = _with_known_tags(found, str(file), taxonomy)
+    for _, (found, shown) in sorted(known.items(), key=lambda item: item[0]):
+        label = _with_known_tags(found, shown, taxonomy)
         solution = solutions.get(label.solution_id)
         if solution is None:
             labels.unjoined.append(label)

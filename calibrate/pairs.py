@@ -18,7 +18,7 @@ from calibrate.agreement import (
     why_degenerate,
     why_undefined,
 )
-from calibrate.intervals import Array, Estimate, Formula, Intervals, Sums, ratio
+from calibrate.intervals import Array, Estimate, Formula, Intervals, Sums, ratio, undefined
 from generate.labels import VERDICTS
 
 Json = dict[str, Any]
@@ -128,7 +128,8 @@ class Column:
         return intervals.figure(
             sums,
             _on(weighted_kappa if weighted else cohen_kappa, (k, k)),
-            why_undefined("chance", table, self.empty, names),
+            self.empty,
+            why_undefined("chance", table, names),
             why_degenerate(table, names),
             perfect if np.trace(table) == table.sum() else None,
         )
@@ -161,12 +162,13 @@ def _f1(problems: Sequence[str], hits: Array, empty: str, intervals: Intervals) 
         return 0.0, 2 * u / (1 + u)
 
     spread = hopeless if tp == 0 else perfect if fp + fn == 0 else None
-    return intervals.figure(sums, f1, why_undefined("support", sums.total, empty), without_spread=spread)
+    return intervals.figure(sums, f1, empty, why_undefined("support", sums.total), without_spread=spread)
 
 
-def _macro_f1(problems: Sequence[str], hits: Sequence[Array], why: str | None, intervals: Intervals) -> Estimate:
+def _macro_f1(problems: Sequence[str], hits: Sequence[Array], empty: str, intervals: Intervals) -> Estimate:
     """Mean F1 over the classes that the labels bear."""
     sums = Sums(problems, np.concatenate(hits, axis=1))
+    why = why_undefined("support", np.sum(hits, axis=(0, 1)))
     borne = [h for h in hits if h[:, 0].sum() + h[:, 2].sum() > 0]
 
     def without_spread(_: float) -> tuple[float, float]:
@@ -175,7 +177,7 @@ def _macro_f1(problems: Sequence[str], hits: Sequence[Array], why: str | None, i
         return tuple(float(np.mean([getattr(e, side) for e in each])) for side in ("low", "high"))  # type: ignore[return-value]
 
     constant = all(h[:, 0].sum() == 0 or h[:, 1:].sum() == 0 for h in borne)
-    return intervals.figure(sums, macro_f1, why, without_spread=without_spread if constant else None)
+    return intervals.figure(sums, macro_f1, empty, why, without_spread=without_spread if constant else None)
 
 
 def _on(formula: Callable[[Array], Array], shape: tuple[int, int]) -> Formula:
@@ -217,7 +219,7 @@ def _verdict(pairs: Sequence[Pair], intervals: Intervals) -> Json:
         "accuracy": with_lost.same(intervals),
         "cohen_kappa": both.kappa(VERDICTS, intervals),
         "weighted_kappa": both.kappa(VERDICTS, intervals, weighted=True),
-        "macro_f1": _macro_f1(with_lost.problems, hits, None if rows else empty, intervals),
+        "macro_f1": _macro_f1(with_lost.problems, hits, empty, intervals),
     }
     confusion = both.table(VERDICTS, VERDICTS).total.reshape(len(VERDICTS), -1)
     return _json(figures) | {
@@ -270,7 +272,6 @@ def _points(pairs: Sequence[Pair], intervals: Intervals) -> Json:
     apart = np.concatenate([np.abs(np.array(y) - np.array(x)), top[len(both) :]])
     ones = np.ones(len(problems))
     no_top = "the labels do not say how many points there are" if np.isnan(top).any() else None
-    no_lost = no_top if np.isnan(apart).any() else None
     all_exact = bool(problems) and not apart.any()
     most = float(top.max()) if problems and no_top is None else None
 
@@ -279,19 +280,21 @@ def _points(pairs: Sequence[Pair], intervals: Intervals) -> Json:
         "mae": intervals.figure(
             Sums(problems, np.stack([apart, ones], axis=-1)),
             ratio,
-            no_lost if problems else empty,
+            empty,
+            no_top if np.isnan(apart).any() else None,
             without_spread=(lambda u: (0.0, u * most)) if all_exact and most is not None else None,
         ),
         "nmae": intervals.figure(
             Sums(problems, np.stack([apart / top, ones], axis=-1)),
             ratio,
-            no_top if problems else empty,
+            empty,
+            no_top,
             without_spread=(lambda u: (0.0, u)) if all_exact else None,
         ),
         "bias": intervals.figure(
             Sums(joint.problems, np.stack([np.array(y) - np.array(x), np.ones(len(both))], axis=-1)),
             ratio,
-            None if both else empty,
+            empty,
             without_spread=(lambda u: (-u * most, u * most)) if all_exact and most is not None else None,
         ),
         **_correlations(joint, intervals),
@@ -303,11 +306,10 @@ def _correlations(joint: Column, intervals: Intervals) -> dict[str, Estimate]:
     """Pearson, Spearman and Kendall from the table of how often each two points meet."""
     x, y = sorted(set(joint.label)), sorted(set(joint.judge))
     shape = (len(x), len(y))
-    why: str | None = "too many different points"
-    sums = Sums([], np.zeros((0, 0)))
-    if len(x) * len(y) * len(joint.problems) <= MOST_CELLS:
-        sums = joint.table(x, y)
-        why = why_undefined("spread", sums.total.reshape(shape), joint.empty)
+    if len(x) * len(y) * len(joint.problems) > MOST_CELLS:
+        return dict.fromkeys(("pearson", "spearman", "kendall"), undefined("too many different points"))
+    sums = joint.table(x, y)
+    why = why_undefined("spread", sums.total.reshape(shape))
     formulas: dict[str, Formula] = {
         "pearson": lambda table: pearson(table, np.array(x), np.array(y)),
         "spearman": spearman,
@@ -320,10 +322,10 @@ def _correlations(joint: Column, intervals: Intervals) -> dict[str, Estimate]:
 
     figures = {}
     for name, formula in formulas.items():
-        value = None if why else float(_on(formula, shape)(sums.total))
+        value = None if why or not sums.n else float(_on(formula, shape)(sums.total))
         rising = value is not None and value > 0
         spread = perfect if value is not None and abs(value) > 1 - 1e-9 else None
-        figures[name] = intervals.figure(sums, _on(formula, shape), why, without_spread=spread)
+        figures[name] = intervals.figure(sums, _on(formula, shape), joint.empty, why, without_spread=spread)
     return figures
 
 
@@ -350,17 +352,15 @@ def _fallacies(pairs: Sequence[Pair], tags: Sequence[str], intervals: Intervals)
 
     hits = [column.hits() for column in columns.values()]
     pooled = np.sum(hits, axis=0)
-    no_tags = "no label bears a tag" if rows else empty
-    why = why_undefined("support", pooled.sum(axis=0), no_tags)
     shared = [len(a & b) / len(a | b) if a | b else 1.0 for _, a, b in rows]  # two empty sets are the same set
     spread = {1.0: lambda u: (1 - u, 1.0), 0.0: lambda u: (0.0, u)}.get(shared[0]) if len(set(shared)) == 1 else None
     overall = {
-        "micro_f1": _f1(problems, pooled, no_tags, intervals),
-        "macro_f1": _macro_f1(problems, hits, why, intervals),
+        "micro_f1": _f1(problems, pooled, NOT_NAMED if rows else empty, intervals),
+        "macro_f1": _macro_f1(problems, hits, empty, intervals),
         "jaccard": intervals.figure(
             Sums(problems, np.array([[j, 1.0] for j in shared]).reshape(-1, 2)),
             ratio,
-            None if rows else empty,
+            empty,
             without_spread=spread,
         ),
         "exact": intervals.share(problems, [a == b for _, a, b in rows], empty),

@@ -80,10 +80,8 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
     if isinstance(config.program, Judge):
         if isinstance(config.model, RecordedModel):
             raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
-        if all(s.text is None for s in solutions.values()):
-            raise BadInput(
-                f"{study.path} holds no texts of solutions to judge; program=recorded takes recorded judgements"
-            )
+        if not any(s.text for s in solutions.values()):
+            raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
         config.engine.check()
 
 

@@ -1,10 +1,14 @@
 """What several tests need: the stages run as a user runs them, the shared data, and an engine that fails on demand."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -94,8 +98,59 @@ def scripted():
         engine.close()
 
 
+class Misbehaving(BaseHTTPRequestHandler):
+    """Answers as the test tells it; echoes the key in all that it says, as some servers do."""
+
+    plan: list = []
+    """What to answer next, as (status, text or message); when it is empty, `fine`."""
+    asked: list = []
+    seconds = 0.0
+
+    def _send(self, status, body, headers=()):
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in [("Content-Type", "application/json"), ("Content-Length", str(len(data))), *headers]:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        self._send(200, {"object": "list", "data": [{"id": "m", "object": "model", "created": 0, "owned_by": "x"}]})
+
+    def do_POST(self):
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        time.sleep(Misbehaving.seconds)
+        status, content = self.plan.pop(0) if self.plan else (200, "fine")
+        echo = self.headers.get("Authorization", "")
+        if status != 200:
+            self._send(status, {"error": {"message": f"{content} ({echo})"}}, [("Retry-After", "0")])
+            return
+        message = (
+            content if isinstance(content, dict) else {"role": "assistant", "content": f"{content} {echo}".strip()}
+        )
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+        self._send(
+            200,
+            {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage},
+        )
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    Misbehaving.plan, Misbehaving.asked, Misbehaving.seconds = [], [], 0.0
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Misbehaving)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{http.server_port}/v1"
+    http.shutdown()
+    http.server_close()
+
+
 def reply(text: str | None, finish_reason: str = "stop", reasoning: str | None = None) -> Reply:
     return Reply(text=text, reasoning=reasoning, finish_reason=finish_reason, prompt_tokens=10, completion_tokens=5)
 
 
-__all__ = ["SHARED", "Refused", "ScriptedEngine", "reply"]
+__all__ = ["SHARED", "Misbehaving", "Refused", "ScriptedEngine", "reply"]

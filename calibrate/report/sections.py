@@ -111,8 +111,7 @@ def in_full(m: Json) -> list[Section]:
         sections += [planted(m), *by_group(m["planted"], "Planted labels")]
     if m["judges"]:
         sections.append(judges(m, "agreement"))
-        if any(j["agreement"]["verdict"]["confusion"] for j in m["judges"].values()) and _labelled(m, "human"):
-            sections += [s for name, j in m["judges"].items() for s in details(name, j["agreement"], "human labels")]
+        sections += [s for name, j in m["judges"].items() for s in details(name, j["agreement"], "human labels")]
         if m["planted"]:
             sections.append(judges(m, "against_planted"))
             sections += [
@@ -315,8 +314,9 @@ def final_answers(m: Json) -> Section:
     title = "Final answers of all solutions"
     if not block["overall"]["bounds"]:
         return Section(title, ["No problem of this study has a final answer."])
+    checker = block["checker"] or "(none)"
     text = [
-        f"Over every solution, labelled or not, as the answer checker `{block['checker'] or 'none'}` finds them, or a human where one said so. "
+        f"Over every solution, labelled or not, as the answer checker {checker} finds them, or a human where one said so. "
         "A right answer says nothing of the reasoning."
     ]
     groups = {"all": block["overall"], **{f"model {k}": e for k, e in block["by_model"].items()}}

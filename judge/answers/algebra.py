@@ -64,14 +64,9 @@ def rational(value: Fraction | int) -> Ratio:
 
 
 class Algebra:
-    """The atoms of one comparison, and the budget that its expressions share.
+    """The atoms of one comparison, and the budget that its expressions share."""
 
-    Args:
-        degrees: whether a degree sign means pi/180 (else it is dropped).
-    """
-
-    def __init__(self, *, degrees: bool = True) -> None:
-        self.degrees = degrees
+    def __init__(self) -> None:
         self.ids: dict[Hashable, int] = {}
         self.names: list[Hashable] = []
         self.rules: dict[int, tuple[int, Ratio]] = {}  # atom^n -> value
@@ -315,7 +310,7 @@ class Algebra:
 
     def _deg(self, expr: Op) -> Ratio:
         inner = self.of(expr.args[0])
-        return self.mul(inner, self.scale(self.atom("pi", positive=True), Fraction(1, 180))) if self.degrees else inner
+        return self.mul(inner, self.scale(self.atom("pi", positive=True), Fraction(1, 180)))
 
     def _pow(self, expr: Op) -> Ratio:
         base, exponent = self.of(expr.args[0]), self.of(expr.args[1])

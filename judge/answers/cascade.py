@@ -115,6 +115,8 @@ class Cascade:
         self.pending: list[Pair] = []
         self.memo: dict[Pair, Result] = {}
         self.pairings = 0
+        self.effort = numeric.Effort()
+        self.work = 0  # products of terms
 
     # Expressions
 
@@ -123,8 +125,8 @@ class Cascade:
         found = self.memo.get((a, b))
         if found is None:
             self.pairings += 1
-            if self.pairings > limits.MAX_PAIRINGS:
-                return undecided("there are too many parts to compare", "limit")
+            if self.pairings > limits.MAX_PAIRINGS or self.work + self.effort.nodes > limits.MAX_WORK:
+                return undecided("it takes too much work to compare all parts", "limit")
             found = self.memo[a, b] = self._expressions(a, b)
         return found
 
@@ -137,10 +139,11 @@ class Cascade:
         letters = symbols(a) | symbols(b)
         if "i" in letters:
             return self._imaginary(a, b, letters)
-        forms = _forms(a, b)
+        algebra = Algebra()
+        forms = _forms(a, b, algebra)
         why = forms if isinstance(forms, str) else ""
         if not isinstance(forms, str):
-            algebra, one, two = forms
+            _, one, two = forms
             left, right = one.constant(), two.constant()
             if left is not None and right is not None:
                 if left == right:
@@ -153,6 +156,7 @@ class Cascade:
                     return different("algebra", "their normal forms, as quotients of polynomials, differ")
             except Refused as refused:
                 why = str(refused)
+        self.work += algebra.spent
         place = self._apart(a, b, letters)
         if place is not None:
             return different("interval", f"their values differ{_at(place)}")
@@ -164,10 +168,10 @@ class Cascade:
         return undecided(why and f"{why}" or "neither their equality nor a difference could be proven", "sympy" if answer else "algebra")
 
     def _apart(self, a: Expr, b: Expr, letters: frozenset[str]) -> dict[str, Fraction] | None:
-        place = numeric.differ(a, b, letters)
+        place = numeric.differ(a, b, letters, effort=self.effort)
         if place is not None and (mentions(a, "log") or mentions(b, "log")):
             # a logarithm without a base is the natural or the decimal one: they have to differ either way
-            return numeric.differ(a, b, letters, decimal_log=True)
+            return numeric.differ(a, b, letters, decimal_log=True, effort=self.effort)
         return place
 
     def _degrees(self, a: Expr, b: Expr) -> Result | None:
@@ -600,13 +604,20 @@ class Cascade:
             else:
                 return undecided("; ".join(r.reason for r in ends if r.outcome == "undecided"))
         cuts: list[Expr] = []
-        for interval in a + b:
-            for end in (interval.low, interval.high):
-                if end is not None and not self._place(cuts, end):
-                    return undecided("the order of their ends is not certain")
+        places: dict[Expr, int] = {}
+        ends = {end: None for interval in a + b for end in (interval.low, interval.high) if end is not None}
+        for end in ends:
+            if not self._insert(cuts, end):
+                return undecided("the order of their ends is not certain")
+        for end in ends:
+            place = self._find(cuts, end)
+            if place is None:
+                return undecided("the order of their ends is not certain")
+            places[end] = 2 * place + 1
+        # odd places are the ends, even ones the gaps between them
+        held = [[_covers(interval, places, 2 * len(cuts) + 1) for interval in side] for side in (a, b)]
         for index in range(2 * len(cuts) + 1):
-            held = [any(self._holds(i, cuts, index) for i in side) for side in (a, b)]
-            if held[0] != held[1]:
+            if any(low <= index <= high for low, high in held[0]) != any(low <= index <= high for low, high in held[1]):
                 return different("structure", "some real numbers belong to one of them only")
         return equal("structure", "both are the same set of real numbers")
 
@@ -634,34 +645,34 @@ class Cascade:
                 return -1 if one < two else 1
         return numeric.compare_numbers(a, b)
 
-    def _place(self, cuts: list[Expr], end: Expr) -> bool:
-        for index, cut in enumerate(cuts):
-            order = self._order(end, cut)
+    def _find(self, cuts: list[Expr], end: Expr) -> int | None:
+        """Where it stands among the sorted cuts; `None` where it doesn't, or where that is not certain."""
+        low, high = 0, len(cuts)
+        while low < high:
+            middle = (low + high) // 2
+            order = self._order(end, cuts[middle])
+            if order is None:
+                return None
+            if order == 0:
+                return middle
+            low, high = (low, middle) if order < 0 else (middle + 1, high)
+        return None
+
+    def _insert(self, cuts: list[Expr], end: Expr) -> bool:
+        """Puts it among the sorted cuts, unless it is there; false where its place is not certain."""
+        if symbols(end):
+            return False
+        low, high = 0, len(cuts)
+        while low < high:
+            middle = (low + high) // 2
+            order = self._order(end, cuts[middle])
             if order is None:
                 return False
             if order == 0:
                 return True
-            if order < 0:
-                cuts.insert(index, end)
-                return True
-        if not cuts and symbols(end):
-            return False
-        cuts.append(end)
+            low, high = (low, middle) if order < 0 else (middle + 1, high)
+        cuts.insert(low, end)
         return True
-
-    def _holds(self, interval: Interval, cuts: list[Expr], index: int) -> bool:
-        """Whether it holds the cut (odd index) or the gap (even index)."""
-        low, high = -1, 2 * len(cuts) + 1
-        for place, cut in enumerate(cuts):
-            if interval.low is not None and self._order(interval.low, cut) == 0:
-                low = 2 * place + 1
-            if interval.high is not None and self._order(interval.high, cut) == 0:
-                high = 2 * place + 1
-        if index == low or index == high:
-            if low == high:
-                return interval.low_closed and interval.high_closed
-            return interval.low_closed if index == low else interval.high_closed
-        return low < index < high
 
     def _same_integers(self, a: list[Interval], b: list[Interval], variables: set[str]) -> bool:
         """Whether both hold the same whole numbers, where that may be what is asked for."""
@@ -697,6 +708,8 @@ class Cascade:
             if isinstance(inner, (Empty, Verdict, Ratio)):
                 return different("structure", f"one is {_kind(a)}, the other {_kind(b)}")
             return undecided(f"{_kind(a)} can't be held against {_kind(b)}")
+        if len(one.residues) == len(two.residues) == 1 and (one.modulus, one.residues) != (two.modulus, two.residues):
+            return different("congruence", "they are different classes of remainders")
         size = one.modulus * two.modulus
         if size > 10**12 or one.modulus * len(two.residues) + two.modulus * len(one.residues) > 10**6:
             return undecided("their moduli are too large", "limit")
@@ -917,9 +930,9 @@ class Cascade:
         return undecided(f"{_kind(a)} can't be held against {_kind(b)}")
 
 
-def _forms(a: Expr, b: Expr) -> tuple[Algebra, Ratio, Ratio] | str:
+def _forms(a: Expr, b: Expr, algebra: Algebra | None = None) -> tuple[Algebra, Ratio, Ratio] | str:
     """Both normal forms over the same atoms, or why there are none."""
-    algebra = Algebra()
+    algebra = algebra or Algebra()
     try:
         return algebra, algebra.of(a), algebra.of(b)
     except Refused as refused:
@@ -1031,6 +1044,13 @@ def _parts(answer: Answer) -> list[Interval] | None:
             out.extend(parts)
         return out
     return None
+
+
+def _covers(interval: Interval, places: dict[Expr, int], top: int) -> tuple[int, int]:
+    """The first and last place that it holds."""
+    low = 0 if interval.low is None else places[interval.low] + (0 if interval.low_closed else 1)
+    high = top if interval.high is None else places[interval.high] - (0 if interval.high_closed else 1)
+    return low, high
 
 
 def _whole_end(end: Expr | None, closed: bool, step: int) -> int | None | Literal[False]:

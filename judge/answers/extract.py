@@ -195,7 +195,7 @@ def _sentence_start(text: str, position: int, start: int) -> int:
 
 def _last_statement(text: str, start: int, end: int) -> Extraction | None:
     """The last "answer: ...", "the final answer is ...", or heading with the answer below it."""
-    window = max(start, end - 20_000)
+    window = max(start, end - limits.STATEMENT_WINDOW)
     found: Extraction | None = None
     for match in _HEADING.finditer(text, window, end):
         below = match.end()
@@ -205,7 +205,7 @@ def _last_statement(text: str, start: int, end: int) -> Extraction | None:
         if below < stop and stop - below <= 400 and "\\boxed" not in text[below:stop]:
             took = _answer_clause(text, below, stop, "final-answer line")
             found = took or found
-    for match in _MARKER.finditer(text, window, end):
+    for match in list(_MARKER.finditer(text, window, end))[-limits.MAX_STATEMENTS :]:
         if _HEDGE.search(text, _sentence_start(text, match.start(), window), match.start()):
             continue
         stop = _line_end(text, match.end(), end)

@@ -5,12 +5,15 @@ memory besides (see `pool`).
 """
 
 MAX_REPLY_CHARS = 4_000_000  # longer replies: only the end is read
+STATEMENT_WINDOW = 20_000  # "the answer is ..." is looked for in the end of a reply, ...
+MAX_STATEMENTS = 200  # ... and only the last ones count
 MAX_ANSWER_CHARS = 20_000  # longer answers are compared as text, and as digits, only
 MAX_TOKENS = 1_500  # of one answer
 MAX_NESTING = 40  # brackets, fractions, powers inside each other
 MAX_NUMBER_DIGITS = 4_000  # of one literal (Python itself refuses to read more than 4,300)
 MAX_ITEMS = 200  # members of a set, list or tuple
 MAX_PAIRINGS = 2_500  # member-by-member comparisons within one pair
+MAX_WORK = 300_000  # products of terms and interval operations within one pair: about two seconds
 
 MAX_BITS = 60_000  # of any integer that exact arithmetic makes (about 18,000 digits)
 MAX_FACTORIAL = 5_000

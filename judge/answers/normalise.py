@@ -193,6 +193,8 @@ def _command(name: str, text: str, position: int, out: list[Token], *, in_text: 
         # \text{a} has the same meaning as {a}: keep the group, so that x^\text{2} and \frac\text{..} still work
         opened = len(out)
         before = out[-1] if out else None
+        if before == ("op", "{") and opened > 1 and out[-2] == ("op", "_"):
+            before = out[-2]
         out.append(Token("op", "{"))
         _tokenise(inner, out, in_text=words or in_text, depth=depth + 1)
         if before == ("op", "_"):

@@ -33,19 +33,19 @@ class Evaluator:
     Args:
         values: an exact value for each letter.
         bits: the precision.
-        degrees: whether a degree sign means pi/180 (else it is dropped).
         log_unit: what a logarithm without a base is divided by: 1 (natural) or ln 10.
     """
 
-    def __init__(self, values: dict[str, Fraction], bits: int, *, degrees: bool = True, decimal_log: bool = False) -> None:
+    def __init__(self, values: dict[str, Fraction], bits: int, *, decimal_log: bool = False) -> None:
         self.values = values
         self.bits = bits
-        self.degrees = degrees
         self.decimal_log = decimal_log
         self.mp = _libmp()
+        self.nodes = 0  # operations done
 
     def of(self, expr: Expr) -> Interval:
         """An interval that holds the value; raises `Refused` where that is undefined, unknown or too large."""
+        self.nodes += 1
         result = self._of(expr)
         for end in result:
             if end in (self.mp.finf, self.mp.fninf, self.mp.fnan):
@@ -118,7 +118,7 @@ class Evaluator:
             case "abs":
                 return mp.mpi_abs(one, bits)
             case "deg":
-                return mp.mpi_mul(one, mp.mpi_div(self.pi(), self.exact(Fraction(180)), bits), bits) if self.degrees else one
+                return mp.mpi_mul(one, mp.mpi_div(self.pi(), self.exact(Fraction(180)), bits), bits)
             case "floor" | "ceil":
                 return self.rounded(one, up=expr.op == "ceil")
             case "fact":
@@ -271,15 +271,27 @@ def points(letters: frozenset[str]) -> Iterator[dict[str, Fraction]]:
     }
 
 
-def differ(a: Expr, b: Expr, letters: frozenset[str], *, degrees: bool = True, decimal_log: bool = False) -> dict[str, Fraction] | None:
+class Effort:
+    """Interval operations done, over several searches."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+
+
+def differ(
+    a: Expr, b: Expr, letters: frozenset[str], *, decimal_log: bool = False, effort: Effort | None = None
+) -> dict[str, Fraction] | None:
     """A place at which the two certainly have different values; `None` if none was found."""
     for values in points(letters) if letters else iter([{}]):
         for bits in (limits.INTERVAL_BITS, limits.INTERVAL_BITS_FINE):
-            evaluator = Evaluator(values, bits, degrees=degrees, decimal_log=decimal_log)
+            evaluator = Evaluator(values, bits, decimal_log=decimal_log)
             try:
                 one, two = evaluator.of(a), evaluator.of(b)
             except (Refused, ValueError, ZeroDivisionError, OverflowError):
                 break
+            finally:
+                if effort is not None:
+                    effort.nodes += evaluator.nodes * (1 if bits == limits.INTERVAL_BITS else 4)
             if apart(one, two):
                 return values
             if bits == limits.INTERVAL_BITS and letters:

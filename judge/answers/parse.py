@@ -295,7 +295,7 @@ class Parser:
         tokens = self.raw_group() if self.peek("{") else [self.items[self.at]]
         if len(tokens) == 1 and tokens[0] is self.items[self.at]:
             self.at += 1
-        text = "".join(t.text for t in tokens if t.text not in "()").lower()
+        text = "".join(t.text for t in tokens if t.text not in "(){}").lower()
         base = {"two": 2, "three": 3, "eight": 8, "ten": 10, "sixteen": 16}.get(text, int(text) if text.isdecimal() and len(text) < 3 else 0)
         if not 2 <= base <= 36 or any(int(d) >= base for d in digits):
             raise Refused("its number base can't be read")

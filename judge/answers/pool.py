@@ -64,12 +64,12 @@ class Worker:
             self.process.stdin.write(struct.pack(">I", len(body)) + body)
             self.process.stdin.flush()
             reply = self._receive(seconds)
+        except TimeoutError as error:  # before OSError, of which it is one
+            self.kill()
+            raise Failed(f"the symbolic work took longer than {seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
             self.kill()
             raise Failed("the process for symbolic work ended early") from error
-        except TimeoutError as error:
-            self.kill()
-            raise Failed(f"the symbolic work took longer than {seconds:g} s") from error
         except BaseException:
             self.kill()  # Ctrl-C: its answer would be taken for the next one's
             raise
@@ -96,7 +96,7 @@ class Worker:
         while len(out) < count:
             left = deadline - time.monotonic()
             if left <= 0 or not poll.poll(left * 1000):
-                raise _Late
+                raise TimeoutError
             piece = os.read(descriptor, count - len(out))
             if not piece:
                 raise EOFError
@@ -127,10 +127,6 @@ class Worker:
                 except (OSError, ValueError):
                     pass
         self.process.returncode = 0  # not this process's child: never waited for
-
-
-class _Late(TimeoutError):
-    pass
 
 
 class Pool:

@@ -52,13 +52,13 @@ def test_no_interval_has_zero_width(hit: bool) -> None:
     assert share.method == WILSON_PROBLEMS  # two problems, not four rows
     assert (share.low, share.high) == wilson(float(hit), 2)
     sums = Sums(["a", "b"], np.array([[2.0, 1], [2, 1]]))
-    figure = Intervals().figure(sums, ratio)
+    figure = Intervals().figure(sums, ratio, "")
     assert (figure.value, figure.low, figure.high) == (2.0, None, None)
     assert figure.why == "no interval: every resample gives the same value"
 
 
 def test_one_problem_gives_no_resamples() -> None:
-    figure = Intervals().figure(Sums(["a", "a"], np.array([[2.0, 1], [3, 1]])), ratio)
+    figure = Intervals().figure(Sums(["a", "a"], np.array([[2.0, 1], [3, 1]])), ratio, "")
     assert figure.value == 2.5 and figure.low is None and "one problem" in str(figure.why)
 
 
@@ -67,10 +67,10 @@ def test_equal_rows_in_another_order_give_equal_digits() -> None:
     problems = [str(i % 7) for i in range(50)]
     rows = np.stack([rng.random(50) < 0.5, np.ones(50)], axis=-1).astype(float)
     order = rng.permutation(50)
-    one = Intervals(3).figure(Sums(problems, rows), ratio)
-    two = Intervals(3).figure(Sums([problems[i] for i in order], rows[order]), ratio)
+    one = Intervals(3).figure(Sums(problems, rows), ratio, "")
+    two = Intervals(3).figure(Sums([problems[i] for i in order], rows[order]), ratio, "")
     assert one == two
-    assert one != Intervals(4).figure(Sums(problems, rows), ratio)
+    assert one != Intervals(4).figure(Sums(problems, rows), ratio, "")
 
 
 def test_without_rows_there_is_a_reason() -> None:

@@ -1,10 +1,7 @@
 """Reasoning parted from replies, calls from many threads and loops, bounded work, and no secret in any file or log."""
 
 import asyncio
-import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import given
@@ -15,7 +12,7 @@ from generate.engines.openai import OpenAI
 from generate.models import Model
 from generate.stage import EngineGone
 from generate.work import work_through
-from tests.conftest import reply
+from tests.conftest import Misbehaving, reply
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -103,54 +100,6 @@ def test_what_was_done_before_the_engine_went_is_kept(scripted):
 
 
 # --- the OpenAI engine, against a server that misbehaves on demand ------------------------------------------------------
-
-
-class Misbehaving(BaseHTTPRequestHandler):
-    """Answers as the test tells it; echoes the key in all that it says, as some servers do."""
-
-    plan: list = []
-    asked: list = []
-
-    def _send(self, status, body, headers=()):
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in [("Content-Type", "application/json"), ("Content-Length", str(len(data))), *headers]:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    def do_GET(self):
-        self._send(200, {"object": "list", "data": [{"id": "m", "object": "model", "created": 0, "owned_by": "x"}]})
-
-    def do_POST(self):
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        status, content = self.plan.pop(0) if self.plan else (200, "fine")
-        echo = self.headers.get("Authorization", "")
-        if status != 200:
-            self._send(status, {"error": {"message": f"{content} ({echo})"}}, [("Retry-After", "0")])
-            return
-        message = (
-            content if isinstance(content, dict) else {"role": "assistant", "content": f"{content} {echo}".strip()}
-        )
-        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
-        self._send(
-            200,
-            {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage},
-        )
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server():
-    Misbehaving.plan, Misbehaving.asked = [], []
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Misbehaving)
-    threading.Thread(target=http.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{http.server_port}/v1"
-    http.shutdown()
-    http.server_close()
 
 
 def ask(server, monkeypatch, plan, **changes):

@@ -1,0 +1,222 @@
+"""The human-gold metrics, and that nothing but human labels enters them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from generate.journal import BadInput, Failure
+from tests.calibrate.conftest import Maker
+
+Metrics = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def answered(make: Maker) -> Maker:
+    """Ten solutions: six of two problems with a gold answer, four of two proof problems."""
+    make.problem("a1", answer="1", topic="Algebra")
+    make.problem("n1", answer="2", topic="Number Theory")
+    make.problem("g1", topic="Geometry")
+    make.problem("a2", topic="Algebra")
+    outcomes = ["equal", "equal", "different", "missing", "undecided", "equal"]
+    for i, outcome in enumerate(outcomes):
+        make.solution(f"s{i}", "a1" if i < 3 else "n1", model="m" if i % 2 else "k")
+        make.answer(f"s{i}", outcome)
+    for i in range(6, 10):
+        make.solution(f"s{i}", "g1" if i < 8 else "a2", model="m")
+    return make
+
+
+def test_the_five_shares_and_the_fallacies(answered: Maker, metrics_of: Metrics) -> None:
+    verdicts = [
+        "correct",
+        "incorrect",
+        "incorrect",
+        "incorrect",
+        "correct",
+        "partially_correct",
+        "correct",
+        "incorrect",
+    ]
+    for i, verdict in enumerate(verdicts):
+        tags = None if i == 7 else ["Calculation Mistake"] if verdict != "correct" else []
+        answered.label(f"s{i}", verdict, fallacies=tags)
+    m = metrics_of()
+    gold = m["human_gold"]["overall"]
+    accuracy = gold["final_answer_accuracy"]
+    assert (accuracy["value"], accuracy["n"], accuracy["n_problems"]) == (3 / 5, 5, 2)  # s4 is undecided
+    assert accuracy["bounds"] == {"low": 3 / 6, "high": 4 / 6, "n": 6}
+    assert accuracy["counts"]["missing"] == 1 and accuracy["counts"]["undecided"] == 1
+    given = gold["correct_given_correct_answer"]
+    assert (given["value"], given["n"]) == (1 / 3, 3)  # of s0, s1, s5 only s0
+    assert [gold[k]["value"] for k in ("correct", "partially_correct", "incorrect")] == [3 / 8, 1 / 8, 4 / 8]
+    assert gold["fallacies"]["Calculation Mistake"]["value"] == pytest.approx(4 / 7)  # s7 is not annotated
+    by_type = m["human_gold"]["by_answer_type"]
+    assert by_type["final_answer"]["correct"]["n"] == 6 and by_type["proof"]["correct"]["n"] == 2
+    assert by_type["proof"]["final_answer_accuracy"]["value"] is None
+    assert set(m["human_gold"]["by_topic"]) == {"Algebra", "Number Theory", "Geometry"}
+    assert {k: v["correct"]["n"] for k, v in m["human_gold"]["by_model"].items()} == {"k": 3, "m": 5}
+
+
+def test_nothing_right_gives_0_with_n_0_and_a_reason(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("p", answer="1")
+    make.solution("s", "p")
+    make.answer("s", "different")
+    make.label("s", "incorrect")
+    given = metrics_of()["human_gold"]["overall"]["correct_given_correct_answer"]
+    assert (given["value"], given["n"], given["low"]) == (0, 0, None)
+    assert given["why"] == "no solution has a right final answer and a verdict"
+
+
+def test_a_humans_word_on_the_answer_wins_over_the_checker(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("p", answer="1")
+    for name, outcome, human in (("s", "undecided", True), ("t", "equal", False)):
+        make.solution(name, "p")
+        make.answer(name, outcome)
+        make.label(name, "correct", answer_correct=human)
+    m = metrics_of()
+    for accuracy in (m["human_gold"]["overall"]["final_answer_accuracy"], m["final_answers"]["overall"]):
+        assert accuracy["value"] == 0.5 and accuracy["bounds"] == {"low": 0.5, "high": 0.5, "n": 2}
+        assert accuracy["counts"]["by_label"] == 2
+
+
+def test_cut_off_is_not_right_and_a_failed_engine_is_left_out_with_bounds(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("p", answer="1")
+    make.solution("cut", "p", finish_reason="length")
+    make.answer("cut", "equal")
+    make.solution("thought", "p", text=None, finish_reason="stop", error=Failure(kind="no_reply", message="m"))
+    make.solution("broken", "p", text=None, error=Failure(kind="timeout", message="m"))
+    make.solution("good", "p")
+    make.answer("good", "equal")
+    accuracy = metrics_of()["final_answers"]["overall"]
+    assert accuracy["value"] == pytest.approx(1 / 3)
+    assert accuracy["bounds"] == {"low": 1 / 4, "high": 2 / 4, "n": 4}
+    counts = {k: v for k, v in accuracy["counts"].items() if v}
+    assert counts == {"right": 1, "cut_off": 1, "missing": 1, "failed": 1}
+
+
+def test_planted_labels_and_verdicts_never_enter_human_gold(answered: Maker, metrics_of: Metrics) -> None:
+    for i in range(10):
+        answered.label(
+            f"s{i}", "incorrect", "author", kind="planted", fallacies=["Proof by Example"], answer_correct=True
+        )
+        answered.verdict(f"s{i}", "correct", tags=[])
+    m = metrics_of()
+    assert m["human_gold"]["by_model"] == {} and m["human_gold"]["by_topic"] == {}
+    for name, estimate in m["human_gold"]["overall"].items():
+        assert name == "fallacies" or (estimate["n"] == 0 and estimate["value"] in (None, 0.0) and estimate["why"])
+    assert m["planted"]["overall"]["incorrect"]["value"] == 1 and m["planted"]["overall"]["incorrect"]["n"] == 10
+    judge = m["judges"]["j"]
+    assert judge["agreement"]["verdict"]["accuracy"]["n"] == 0
+    assert judge["against_planted"]["verdict"]["accuracy"]["value"] == 0
+    assert judge["estimates"]["raw"]["overall"]["correct"]["value"] == 1
+    assert judge["coverage"]["labelled"] == 0 and judge["against_planted"]["coverage"]["labelled"] == 10
+    assert m["final_answers"]["overall"]["counts"]["by_label"] == 0
+
+
+def test_without_planted_labels_there_is_no_planted_block(answered: Maker, metrics_of: Metrics) -> None:
+    answered.label("s0", "correct")
+    answered.verdict("s0", "correct")
+    m = metrics_of()
+    assert m["planted"] is None and "against_planted" not in m["judges"]["j"]
+
+
+def test_binary_labels_define_only_correct(make: Maker, metrics_of: Metrics) -> None:
+    for name, verdict in (("s", "correct"), ("t", "incorrect")):
+        make.solution(name)
+        make.label(name, verdict, scale="binary")
+    gold = metrics_of()["human_gold"]["overall"]
+    assert gold["correct"]["value"] == 0.5
+    assert gold["incorrect"]["value"] is None and gold["incorrect"]["why"] == "the labels only say pass or not"
+
+
+def test_unresolved_solutions_are_counted_and_have_no_verdict(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.label("s", "correct", "a")
+    make.label("s", "incorrect", "b")
+    m = metrics_of()
+    assert m["left_out"]["unresolved"] == {"human": ["s"], "planted": []}
+    assert m["human_gold"]["overall"]["correct"]["n"] == 0
+
+
+# judges and joins
+
+
+def test_the_newest_judge_key_counts_and_others_are_listed(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.solution("t")
+    make.label("s", "correct")
+    make.label("t", "correct")
+    make.verdict("s", "incorrect", judge_key="old")
+    make.verdict("t", "incorrect", judge_key="old")
+    make.verdict("s", "incorrect", judge_key="new")
+    make.verdict("s", "correct", judge_key="new")  # the last of several counts
+    judge = metrics_of()["judges"]["j"]
+    assert judge["judge_key"] == "new" and judge["other_judge_keys"] == {"old": 2}
+    assert (judge["agreement"]["verdict"]["accuracy"]["value"], judge["agreement"]["verdict"]["accuracy"]["n"]) == (
+        1,
+        1,
+    )
+    assert judge["coverage"] == {"judged": 1, "errors": {}, "labelled": 2, "both": 1, "missing": 0, "unjudged": 1}
+
+
+def test_errors_are_counted_by_kind_and_never_verdicts(make: Maker, metrics_of: Metrics) -> None:
+    for name, kind in (("s", "unparsed"), ("t", "cut_off"), ("u", None)):
+        make.solution(name)
+        make.verdict(name, None if kind else "correct", error=Failure(kind=kind, message="m") if kind else None)
+    make.label("s", "incorrect")
+    judge = metrics_of()["judges"]["j"]
+    assert judge["coverage"] == {
+        "judged": 1, "errors": {"cut_off": 1, "unparsed": 1}, "labelled": 1, "both": 0, "missing": 1, "unjudged": 0
+    }  # fmt: skip
+    assert judge["agreement"]["verdict"]["accuracy"]["n"] == 0
+
+
+def test_verdicts_that_do_not_join_are_listed(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s", text="new")
+    make.verdict("gone", "correct")
+    make.verdict("s", "correct", text_hash="of another text")
+    m = metrics_of()
+    assert m["left_out"]["verdicts_without_solution"] == {"j": ["gone"]}
+    assert m["left_out"]["verdicts_of_changed_text"] == {"j": ["s"]}
+    assert m["judges"]["j"]["coverage"]["judged"] == 0
+
+
+def test_a_judges_unknown_tags_are_counted_and_left_out(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.label("s", "incorrect", fallacies=["Proof by Example"])
+    make.verdict("s", "incorrect", tags=["proof_by_example", "Sloth"])
+    judge = metrics_of()["judges"]["j"]
+    assert judge["unknown_tags"] == {"Sloth": 1}
+    assert judge["agreement"]["fallacies"]["exact"]["value"] == 1
+
+
+def test_the_constant_predictor_stands_beside_the_judges(make: Maker, metrics_of: Metrics) -> None:
+    for name, verdict, points in (("s", "incorrect", 0), ("t", "incorrect", 1), ("u", "correct", 7)):
+        make.solution(name)
+        make.label(name, verdict, points=points, max_points=7)
+    constant = metrics_of()["baselines"]["constant"]["agreement"]
+    assert (constant["verdict_said"], constant["points_said"]) == ("incorrect", 1)
+    assert constant["verdict"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    assert constant["verdict"]["cohen_kappa"]["value"] == 0 and constant["verdict"]["cohen_kappa"]["degenerate"]
+
+
+def test_judges_and_checkers_that_are_not_there_are_bad_input(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.verdict("s", "correct")
+    with pytest.raises(BadInput, match="'x' has judged nothing here; there are: j"):
+        metrics_of(judges=["x"])
+    make.answer("s", "equal", "one")
+    assert metrics_of()["final_answers"]["checker"] == "one"
+    make.answer("s", "equal", "two")
+    with pytest.raises(BadInput, match="checker: several"):
+        metrics_of()
+    with pytest.raises(BadInput, match="'three' has checked nothing"):
+        metrics_of(checker="three")
+    assert metrics_of(checker="two")["final_answers"]["checker"] == "two"
+
+
+def test_weights_that_are_not_used_are_said(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.label("s", "correct", weight=2.0)
+    assert any("weights" in note for note in metrics_of()["notes"])

@@ -1,0 +1,134 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calibrate.labels import FromStudy, FromTable, LabelColumns, add_to_study, collect, combine
+from generate.journal import BadInput, text_hash
+from generate.labels import HumanLabel
+from judge.taxonomy import Taxonomy
+from tests.calibrate.conftest import Maker
+
+
+def label(annotator: str, verdict: str | None = None, **f: Any) -> HumanLabel:
+    return HumanLabel(solution_id="s", annotator=annotator, verdict=verdict, **f)  # type: ignore[arg-type]
+
+
+def gold_of(*labels: HumanLabel) -> Any:
+    return combine(labels, "human")["s"]
+
+
+def test_the_verdict_that_most_annotators_give_counts() -> None:
+    gold = gold_of(label("a", "correct"), label("b", "incorrect"), label("c", "correct"))
+    assert gold.said.verdict == "correct" and not gold.unresolved and gold.annotators == 3
+
+
+@pytest.mark.parametrize("verdicts", [("correct", "incorrect"), ("correct", "incorrect", "partially_correct")])
+def test_a_tie_is_unresolved_and_not_settled_by_us(verdicts: tuple[str, ...]) -> None:
+    gold = gold_of(*[label(str(i), v) for i, v in enumerate(verdicts)])
+    assert gold.said.verdict is None and gold.unresolved
+
+
+def test_points_are_the_median() -> None:
+    assert gold_of(*[label(str(p), points=p, max_points=7.0) for p in (0, 6, 7)]).said.points == 6
+
+
+def test_points_on_two_scales_are_bad_input() -> None:
+    with pytest.raises(BadInput, match=r"'s'.*out of 7.*out of 10"):
+        gold_of(label("a", points=7, max_points=7.0), label("b", points=7, max_points=10.0))
+
+
+def test_a_tag_counts_when_more_than_half_of_those_who_tagged_name_it() -> None:
+    gold = gold_of(label("a", fallacies=["A", "B"]), label("b", fallacies=["A"]), label("c", fallacies=[]), label("d"))
+    assert gold.said.tags == {"A"}
+    assert gold_of(label("a", fallacies=["A"]), label("b", fallacies=[])).said.tags == frozenset()
+    assert gold_of(label("a", "correct")).said.tags is None
+
+
+def test_planted_labels_are_never_combined_with_human_ones() -> None:
+    labels = [
+        label("a", "correct"),
+        label("author", "incorrect", kind="planted"),
+        label("b", "correct", kind="planted"),
+    ]
+    assert combine(labels, "human")["s"].annotators == 1
+    assert combine(labels, "human")["s"].said.verdict == "correct"
+    assert combine(labels, "planted")["s"].unresolved
+
+
+def test_annotators_with_three_verdicts_count_before_those_with_two() -> None:
+    gold = gold_of(label("a", "incorrect", scale="binary"), label("b", "partially_correct"))
+    assert gold.said.verdict == "partially_correct" and not gold.said.binary
+
+
+# from files
+
+
+def test_labels_that_do_not_join_or_are_of_another_text_are_kept_apart(make: Maker, taxonomy: Taxonomy) -> None:
+    make.solution("s", text="new")
+    make.label("s", "correct", "a", text_hash=text_hash("new"))
+    make.label("s", "correct", "b", text_hash=text_hash("old"))
+    make.label("s", "correct", "c")  # no hash: trusted
+    make.label("gone", "correct", "a")
+    labels = collect(make.study, [], FromStudy(), taxonomy)
+    assert [x.annotator for x in labels.counting] == ["a", "c"]
+    assert [x.annotator for x in labels.changed] == ["b"]
+    assert [x.solution_id for x in labels.unjoined] == ["gone"]
+
+
+def test_tags_get_the_taxonomys_names_and_unknown_ones_are_bad_input(make: Maker, taxonomy: Taxonomy) -> None:
+    make.solution("s")
+    make.label("s", "incorrect", fallacies=["proof-by-example", "Proof by Example."])
+    assert collect(make.study, [], FromStudy(), taxonomy).counting[0].fallacies == ["Proof by Example"]
+    make.label("s", "incorrect", "b", source="other", fallacies=["Handwaving"])
+    with pytest.raises(BadInput, match=r"labels/other-\w+\.jsonl: solution 's', annotator 'b': 'Handwaving' is not"):
+        collect(make.study, [], FromStudy(), taxonomy)
+
+
+def test_one_annotator_who_says_two_things_in_two_files_is_bad_input(make: Maker, taxonomy: Taxonomy) -> None:
+    make.solution("s")
+    make.label("s", "incorrect", source="one")
+    make.label("s", "incorrect", source="two")
+    assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 1
+    make.label("s", "correct", source="two")
+    with pytest.raises(BadInput, match="says something else of solution 's'"):
+        collect(make.study, [], FromStudy(), taxonomy)
+
+
+def table(tmp_path: Path, text: str, **columns: str) -> FromTable:
+    path = tmp_path / "sheet.csv"
+    path.write_text(text)
+    return FromTable(path=str(path), columns=LabelColumns(**({"solution_id": "id", "verdict": "v"} | columns)))
+
+
+def test_a_table_is_read_for_the_present_texts(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
+    make.solution("s", text="the text")
+    source = table(
+        tmp_path,
+        "id,who,v,tags\ns,a,**Correct**,none\ns,b,wrong,calculation mistake\n",
+        annotator="who",
+        fallacies="tags",
+    )
+    source = FromTable(path=source.path, columns=source.columns, verdict_words={"wrong": "incorrect"})
+    added = source.read(make.study)
+    assert [(x.annotator, x.verdict, x.fallacies) for x in added] == [
+        ("a", "correct", []),
+        ("b", "incorrect", ["calculation mistake"]),
+    ]
+    assert {x.text_hash for x in added} == {text_hash("the text")}
+    before = collect(make.study, added, source, taxonomy)
+    assert add_to_study(added, make.study, "table")[1] == 2
+    assert add_to_study(added, make.study, "table")[1] == 0
+    assert collect(make.study, [], FromStudy(), taxonomy) == before  # the same labels, before and after they are copied
+
+
+def test_a_row_about_an_unknown_solution_is_bad_input(make: Maker, tmp_path: Path) -> None:
+    make.solution("s")
+    with pytest.raises(BadInput, match=r"sheet\.csv, row 3, column 'id': study s has no solution 'x'"):
+        table(tmp_path, "id,v\ns,correct\nx,correct\n").read(make.study)
+
+
+def test_a_column_that_is_not_there_is_named_by_its_own_knob(make: Maker, tmp_path: Path) -> None:
+    make.solution("s")
+    with pytest.raises(BadInput, match=r"no column 'vv' \(labels\.columns\.verdict\)"):
+        table(tmp_path, "id,v\ns,correct\n", verdict="vv").read(make.study)

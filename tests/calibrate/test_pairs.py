@@ -1,0 +1,163 @@
+"""From pairs of words to figures: degenerate input, missing values, scales."""
+
+from typing import Any
+
+import pytest
+
+from calibrate.intervals import Intervals
+from calibrate.pairs import Pair, Said, Terms, agreement
+
+V = ("incorrect", "partially_correct", "correct")
+TAGS = ("A", "B", "C")
+
+
+def compare(pairs: list[Pair], **terms: Any) -> dict[str, Any]:
+    return agreement(pairs, Terms(TAGS, **terms), Intervals(0, 200))
+
+
+def said(verdict: str | None, points: float | None = None, tags: Any = None, **f: Any) -> Said:
+    return Said(verdict, points=points, max_points=None if points is None else 7.0,
+                tags=None if tags is None else frozenset(tags), **f)  # fmt: skip
+
+
+def pairs_of(*rows: tuple[Said, Said | None]) -> list[Pair]:
+    return [Pair(f"p{i}", a, b) for i, (a, b) in enumerate(rows)]
+
+
+def every_estimate(block: Any) -> list[dict[str, Any]]:
+    if isinstance(block, dict) and "method" in block:
+        return [block]
+    return [e for part in (block.values() if isinstance(block, dict) else ()) for e in every_estimate(part)]
+
+
+def test_nothing_in_common_is_null_everywhere_and_says_why() -> None:
+    estimates = every_estimate(compare([]))
+    assert estimates and all(e["value"] is None and e["n"] == 0 and e["why"] for e in estimates)
+
+
+def test_both_always_correct_is_undefined_for_kappa_and_not_1() -> None:
+    block = compare(pairs_of(*[(said("correct"), said("correct"))] * 6))
+    assert block["verdict"]["accuracy"]["value"] == 1
+    assert block["verdict"]["accuracy"]["low"] < 0.7
+    for figure in (block["verdict"]["cohen_kappa"], block["verdict"]["weighted_kappa"], block["pass"]["cohen_kappa"]):
+        assert figure["value"] is None and "only" in figure["why"]
+
+
+def test_a_constant_judge_has_kappa_0_and_is_called_degenerate() -> None:
+    block = compare(pairs_of(*[(said(v), said("correct")) for v in V * 3]))
+    kappa = block["verdict"]["cohen_kappa"]
+    assert kappa["value"] == 0 and kappa["degenerate"] == "the judge says only 'correct'"
+    assert kappa["low"] is None and kappa["high"] is None
+    assert block["verdict"]["by_class"]["incorrect"]["precision"]["why"] == "the judge never says it"
+    assert block["verdict"]["by_class"]["incorrect"]["f1"]["value"] == 0
+
+
+def test_a_perfect_judge_is_not_known_to_be_perfect() -> None:
+    rows = [(said(v, p, t), said(v, p, t)) for v, p, t in zip(V * 3, (0, 3, 7) * 3, ("A", "B", "AB") * 3, strict=True)]
+    block = compare(pairs_of(*rows))
+    for e in every_estimate(block):
+        assert e["low"] is None or e["high"] - e["low"] > 0.05
+    for figure in ("cohen_kappa", "weighted_kappa", "macro_f1", "accuracy"):
+        assert block["verdict"][figure]["value"] == pytest.approx(1) and block["verdict"][figure]["low"] < 0.95
+    for figure in ("pearson", "spearman", "kendall", "exact"):
+        assert block["points"][figure]["value"] == pytest.approx(1) and block["points"][figure]["low"] < 0.95
+    assert block["points"]["mae"]["value"] == 0 and block["points"]["mae"]["high"] > 0.5
+    for figure in ("micro_f1", "macro_f1", "jaccard", "exact"):
+        assert block["fallacies"][figure]["value"] == 1 and block["fallacies"][figure]["low"] < 0.95
+
+
+def test_a_judge_that_names_a_verdict_no_human_gives_keeps_its_rows() -> None:
+    block = compare(pairs_of((said("correct"), said("partially_correct")), (said("incorrect"), said("incorrect"))))
+    assert block["verdict"]["accuracy"]["n"] == 2 and sum(map(sum, block["verdict"]["confusion"])) == 2
+    assert block["verdict"]["confusion"][2][1] == 1  # label correct, judge partially correct
+    assert block["verdict"]["by_class"]["partially_correct"]["recall"]["why"] == "no label bears it"
+
+
+@pytest.mark.parametrize("missing", ["leave_out", "wrong"])
+def test_a_missing_value_is_left_out_or_wrong(missing: str) -> None:
+    rows = [
+        (said("correct", 7), said("correct", 7)),
+        (said("incorrect", 0), said("incorrect", 1)),
+        (said("correct", 7), None),
+    ]
+    block = compare(pairs_of(*rows), missing=missing)
+    n = 3 if missing == "wrong" else 2
+    assert block["verdict"]["accuracy"]["value"] == pytest.approx(2 / n)
+    assert block["pass"]["accuracy"]["value"] == pytest.approx(2 / n)
+    assert block["points"]["exact"]["value"] == pytest.approx(1 / n)
+    assert block["points"]["mae"]["value"] == pytest.approx((1 + 7 * (n == 3)) / n)
+    assert block["points"]["nmae"]["value"] == pytest.approx((1 / 7 + (n == 3)) / n)
+    assert block["verdict"]["by_class"]["correct"]["recall"]["value"] == (0.5 if n == 3 else 1)
+    assert [block["points"][f]["n"] for f in ("exact", "mae", "nmae", "bias", "spearman")] == [n, n, n, 2, 2]
+    assert block["verdict"]["cohen_kappa"]["n"] == 2
+
+
+def test_binary_labels_give_pass_figures_only() -> None:
+    rows = [
+        (said("correct", binary=True), said("correct")),
+        (said("incorrect", binary=True), said("partially_correct")),
+    ]
+    block = compare(pairs_of(*rows))
+    assert block["pass"]["accuracy"]["value"] == 1 and block["pass"]["accuracy"]["n"] == 2
+    assert block["verdict"]["accuracy"]["why"] == "the labels only say pass or not: only pass figures are comparable"
+
+
+def test_pass_by_points_counts_rows_with_points_on_both_sides() -> None:
+    rows = [
+        (said("correct", 6), said("correct", 5)),
+        (said("correct", 6), said("correct")),
+        (said("incorrect", 1), said(None, 2)),
+    ]
+    block = compare(pairs_of(*rows), pass_threshold=6)
+    assert block["pass"]["threshold"] == 6
+    assert (block["pass"]["accuracy"]["value"], block["pass"]["accuracy"]["n"]) == (0.5, 2)
+
+
+def test_points_on_another_scale_are_not_compared() -> None:
+    block = compare([Pair("p", said("correct", 7), Said("correct", points=70.0, max_points=100.0))])
+    assert block["points"]["mae"]["why"] == "the judge's points are on another scale than the labels'"
+
+
+def test_constant_points_have_no_correlation() -> None:
+    block = compare(pairs_of(*[(said("correct", p), said("correct", 3)) for p in (1, 2, 5)]))
+    for figure in ("pearson", "spearman", "kendall"):
+        assert block["points"][figure]["value"] is None
+        assert block["points"][figure]["why"] == "the points of the judge are all equal"
+
+
+def test_bias_is_judge_minus_label() -> None:
+    block = compare(pairs_of((said("correct", 3), said("correct", 5)), (said("correct", 3), said("correct", 4))))
+    assert block["points"]["bias"]["value"] == 1.5
+
+
+def test_tags_without_support_do_not_pull_the_mean_down() -> None:
+    rows = [
+        (said("incorrect", tags="A"), said("incorrect", tags="A")),
+        (said("incorrect", tags=""), said("incorrect", tags="B")),
+    ]
+    block = compare(pairs_of(*rows))["fallacies"]
+    assert block["macro_f1"]["value"] == 1  # over A alone
+    assert block["B"]["f1"]["why"] == "no label bears it" and block["B"]["support"] == 0
+    assert block["B"]["precision"]["value"] == 0
+    assert block["micro_f1"]["value"] == pytest.approx(2 / 3)
+    assert block["A"]["prevalence"]["value"] == 0.5 and block["exact"]["value"] == 0.5
+
+
+def test_two_empty_tag_sets_agree() -> None:
+    block = compare(pairs_of((said("correct", tags=""), said("correct", tags=""))))["fallacies"]
+    assert block["jaccard"]["value"] == 1 and block["exact"]["value"] == 1
+    assert block["micro_f1"]["value"] is None and block["macro_f1"]["why"] == "no label bears it"
+
+
+def test_labels_without_tags_never_enter_tag_figures() -> None:
+    rows = [
+        (said("incorrect", tags="A"), said("incorrect", tags="A")),
+        (said("incorrect"), said("incorrect", tags="B")),
+    ]
+    block = compare(pairs_of(*rows))["fallacies"]
+    assert block["exact"]["n"] == 1 and block["B"]["prevalence"]["n"] == 1
+
+
+def test_a_judge_that_does_not_tag_has_no_tag_figures() -> None:
+    block = compare(pairs_of((said("incorrect", tags="A"), said("incorrect"))))["fallacies"]
+    assert block["A"]["f1"]["why"] == "no fallacy tags by this judge"
