@@ -5,7 +5,8 @@ It takes rows for independent, and is used where each problem has one row.
 
 **bootstrap over problems**: several solutions of one problem are not independent, so whole problems are drawn with
 replacement, and the interval is the middle 95% of the figure over the draws (percentile method; Efron & Tibshirani
-1993, ch. 13). With few problems such an interval is too narrow; a later version does better there.
+1993, ch. 13). Fewer than ten problems say too little of how problems differ to be resampled: a share then gets Wilson's
+interval as if each problem were one row, and another figure gets none.
 
 An interval of zero width is never given: a judge that was right on five of five solutions is not known to be perfect.
 """
@@ -30,6 +31,8 @@ MOST_CELLS = 20_000_000
 """Sums larger than this (problems x numbers in a row) are not resampled."""
 AT_ONCE = 4_000_000
 """Draws (resamples x problems) that are held in memory at a time."""
+FEWEST_PROBLEMS = 10
+SAME = "every resample gives the same value"
 FEWEST_DEFINED = 0.5
 """Share of the resamples in which a figure must be defined for them to give an interval."""
 
@@ -133,13 +136,13 @@ class Intervals:
         empty: str,
         why: str | None = None,
         degenerate: str | None = None,
-        without_spread: Callable[[float], tuple[float, float]] | None = None,
+        without_spread: Callable[[float], tuple[float, float] | None] | None = None,
     ) -> Estimate:
         """A figure that is no plain share.
 
         `empty` says why there is no row, where there is none; `why` that the figure is undefined for these rows. Where
         all resamples give one value, `without_spread` makes the interval from the largest share of rows (Wilson's upper
-        limit, counting problems) that may differ from what was seen.
+        limit, counting problems) that may differ from what was seen; it gives null where that says nothing.
         """
         if sums.n == 0:
             return undefined(empty)
@@ -153,9 +156,10 @@ class Intervals:
         interval = self._bootstrap(sums, formula)
         if not isinstance(interval, str):
             return Estimate(value, *interval, sums.n, sums.n_problems, BOOTSTRAP)
-        if without_spread is not None:
-            low, high = without_spread(wilson(0.0, sums.n_problems)[1])
-            return Estimate(value, low, high, sums.n, sums.n_problems, FROM_SHARE)
+        if interval == SAME and without_spread is not None:
+            bounds = without_spread(wilson(0.0, sums.n_problems)[1])
+            if bounds is not None:
+                return Estimate(value, *bounds, sums.n, sums.n_problems, FROM_SHARE)
         return Estimate(value, None, None, sums.n, sums.n_problems, NO_INTERVAL, why=f"no interval: {interval}")
 
     def _bootstrap(self, sums: Sums, formula: Formula) -> tuple[float, float] | str:
@@ -171,7 +175,9 @@ class Intervals:
             return "the figure is undefined in most resamples"
         low, high = np.quantile(figures, [0.025, 0.975])
         if high - low < 1e-12:
-            return "every resample gives the same value"
+            return SAME
+        if sums.n_problems < FEWEST_PROBLEMS:
+            return f"fewer than {FEWEST_PROBLEMS} problems"
         return float(low), float(high)
 
     def _resampled(self, sums: Sums) -> Array:

@@ -171,10 +171,11 @@ def _macro_f1(problems: Sequence[str], hits: Sequence[Array], empty: str, interv
     why = why_undefined("support", np.sum(hits, axis=(0, 1)))
     borne = [h for h in hits if h[:, 0].sum() + h[:, 2].sum() > 0]
 
-    def without_spread(_: float) -> tuple[float, float]:
-        """The mean of the classes' own intervals."""
+    def without_spread(_: float) -> tuple[float, float] | None:
+        """The mean of the classes' own intervals; null where one of them has none."""
         each = [_f1(problems, h, "", intervals) for h in borne]
-        return tuple(float(np.mean([getattr(e, side) for e in each])) for side in ("low", "high"))  # type: ignore[return-value]
+        lows, highs = [e.low for e in each if e.low is not None], [e.high for e in each if e.high is not None]
+        return (float(np.mean(lows)), float(np.mean(highs))) if len(lows) == len(highs) == len(each) else None
 
     constant = all(h[:, 0].sum() == 0 or h[:, 1:].sum() == 0 for h in borne)
     return intervals.figure(sums, macro_f1, empty, why, without_spread=without_spread if constant else None)

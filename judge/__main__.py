@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generate.engines import EngineConfig
-from generate.journal import BadInput, Journal, key_of
+from generate.journal import BadInput, Journal, key_of, text_hash
 from generate.labels import Judgement
 from generate.models import Model
 from generate.models import Recorded as RecordedModel
@@ -49,7 +49,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     answers = check_answers(study, problems, solutions, config.answers, config.checker)
     counts: dict[str, Any] = {"answers": answers}
     if isinstance(config.program, Recorded):
-        counts |= take_recorded(study, judgements)
+        counts |= take_recorded(study, judgements, solutions)
     elif isinstance(config.program, Judge):
         assert isinstance(config.model, Model)
         counts |= judge_solutions(config, config.program, config.model, study, problems, solutions)
@@ -85,7 +85,7 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         config.engine.check()
 
 
-def take_recorded(study: Study, judgements: list[Judgement]) -> dict[str, Any]:
+def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str, Solution]) -> dict[str, Any]:
     """Each recorded judgement as a verdict, or as an error record where it could not be read."""
     by_judge: dict[str, list[Judgement]] = {}
     for judgement in judgements:
@@ -93,7 +93,7 @@ def take_recorded(study: Study, judgements: list[Judgement]) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     for judge, given in by_judge.items():
         with study.journal("verdicts", judge, Verdict) as journal:
-            records = [as_verdict(j) for j in given]
+            records = [as_verdict(j, text_hash(solutions[j.solution_id].text)) for j in given]
             new = journal.put(records)
             make_newest([r.key for r in records], journal, lambda v: v.id)
         errors = Counter(r.error.kind for r in records if r.error)
@@ -102,11 +102,12 @@ def take_recorded(study: Study, judgements: list[Judgement]) -> dict[str, Any]:
     return {"judges": counts}
 
 
-def as_verdict(judgement: Judgement) -> Verdict:
+def as_verdict(judgement: Judgement, text: str | None) -> Verdict:
     return Verdict(
-        key=key_of(recorded=judgement.model_dump(mode="json")),
+        key=key_of(recorded=judgement.model_dump(mode="json"), text=text),
         id=f"{judgement.judge}/{judgement.solution_id}",
         solution_id=judgement.solution_id,
+        text_hash=text,
         judge=judgement.judge,
         judge_key=key_of(program="recorded", judge=judgement.judge),
         verdict=judgement.verdict,

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from generate.journal import key_of
+from generate.journal import key_of, text_hash
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.study import Study, describe
@@ -54,6 +54,7 @@ def as_answer(key: str, solution: Solution, comparison: Comparison, checker: str
     return Answer(
         key=key,
         solution_id=solution.id,
+        text_hash=text_hash(solution.text),
         checker=checker,
         extracted=taken.text,
         start=taken.start,

@@ -11,7 +11,7 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
 from generate.engines import Refused, Reply, collected_replies, last_replies
-from generate.journal import Failure
+from generate.journal import Failure, text_hash
 from generate.problems import Problem
 from generate.solutions import Solution, Usage
 from generate.stage import EngineGone
@@ -202,6 +202,7 @@ def verdict_of(said: Judged | None, vote: Vote, usage: Usage, solution: Solution
         found.append(Fallacy(**{**fallacy.model_dump(), "start": place and place[0], "end": place and place[1]}))
     return Verdict(
         solution_id=solution.id,
+        text_hash=text_hash(solution.text),
         verdict=vote.verdict,
         fallacies=found if said else None,
         first_wrong_step=said.first_wrong_step if said else None,

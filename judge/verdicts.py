@@ -16,6 +16,8 @@ class Answer(Record):
     key: str
     """Hash of gold answer, solution text, checker and its policy."""
     solution_id: str
+    text_hash: str | None = None
+    """Of the solution text that was checked, so that a later change of the text shows."""
     checker: str
     """The name of the checker's policy, as conf/answers names it."""
     extracted: str | None = None
@@ -61,6 +63,8 @@ class Verdict(Record):
     id: str
     """judge/solution id."""
     solution_id: str
+    text_hash: str | None = None
+    """Of the solution text that was judged, so that a later change of the text shows."""
     judge: str
     judge_key: str
     """The part of the key that describes the judge. Verdicts of different judge keys are never mixed."""

@@ -361,7 +361,7 @@ def how_to_read(m: Json) -> Section:
         "How to read this",
         [
             "Intervals are 95% intervals. Where problems have several solutions, these are not independent, and whole problems are "
-            f"resampled ({settings['resamples']} times, seed {settings['seed']}); with few problems such an interval is too narrow. "
+            f"resampled ({settings['resamples']} times, seed {settings['seed']}); with fewer than ten problems a share gets the Wilson interval as if each problem were one row, and other figures none. "
             "Elsewhere shares have Wilson's interval.",
             f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially correct, correct. "
             "A kappa marked * is degenerate: one side says the same of every solution.",

@@ -330,7 +330,7 @@ class _Reader:
             rest_items = [t for t in items if not (t.kind == "op" and t.text in ("{", "}"))][skip:]
             if rest_items and not _has_words(rest_items):
                 family = self.collection(_strip_open(items, skip))
-                residue = as_residues(family)
+                residue = as_residues(Named(("?",), family) if isinstance(family, Value) else family)
                 if residue is not None:
                     return residue
         name = _name(items)
@@ -816,8 +816,8 @@ def as_residues(answer: Answer) -> Residues | None:
         var, answer = answer.names[0], answer.value
     if isinstance(answer, Residues):
         return answer
-    if not isinstance(answer, Value) or answer.unit is not None or answer.rounded:
-        return None
+    if var is None or not isinstance(answer, Value) or answer.unit is not None or answer.rounded:
+        return None  # a bare 2k-1 is a formula in k, not the odd numbers
     letters = symbols(answer.expr)
     if len(letters) != 1:
         return None

@@ -64,7 +64,7 @@ def test_one_problem_gives_no_resamples() -> None:
 
 def test_equal_rows_in_another_order_give_equal_digits() -> None:
     rng = np.random.default_rng(1)
-    problems = [str(i % 7) for i in range(50)]
+    problems = [str(i % 11) for i in range(50)]
     rows = np.stack([rng.random(50) < 0.5, np.ones(50)], axis=-1).astype(float)
     order = rng.permutation(50)
     one = Intervals(3).figure(Sums(problems, rows), ratio, "")
@@ -78,3 +78,12 @@ def test_without_rows_there_is_a_reason() -> None:
     assert share.as_json() == {
         "value": None, "low": None, "high": None, "n": 0, "n_problems": 0, "method": "none", "why": "nobody looked"
     }  # fmt: skip
+
+
+def test_fewer_than_ten_problems_are_not_resampled() -> None:
+    problems = [str(i % 9) for i in range(45)]
+    hits = [i % 4 == 0 for i in range(45)]
+    share = Intervals().share(problems, hits, "")
+    assert share.method == "wilson, counting problems" and (share.low, share.high) == wilson(12 / 45, 9)
+    figure = Intervals().figure(Sums(problems, np.array([[h, 1.0] for h in hits])), ratio, "")
+    assert (figure.value, figure.low, figure.why) == (12 / 45, None, "no interval: fewer than 10 problems")
