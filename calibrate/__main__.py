@@ -25,7 +25,6 @@ class Config(StageConfig):
     name: str | None = None
     overwrite: bool = False
     judges: list[str] | None = None
-    checker: str | None = None
     missing: Missing = "leave_out"
     pass_threshold: Number | None = None
     seed: Whole = 0
@@ -38,9 +37,9 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     report = Report(study, config.name or "report")
     added = config.labels.read(study)
     labels = collect(study, added, config.labels, config.taxonomy)
-    material = gather(study, labels, config.taxonomy, config.judges, config.checker)
+    material = gather(study, labels, config.taxonomy, config.judges)
 
-    settings = settings_of(config, material.checker)
+    settings = settings_of(config)
     inputs = fingerprint(study, labels, settings | {"judges": config.judges, "fallacies": config.taxonomy.names})
     known = report.known()
     if known is not None and not config.overwrite:
@@ -64,10 +63,9 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     return 0
 
 
-def settings_of(config: Config, checker: str | None) -> dict[str, Any]:
+def settings_of(config: Config) -> dict[str, Any]:
     """What the figures depend on besides the records, as the report states it."""
     return {
-        "checker": checker,
         "missing": config.missing,
         "pass_threshold": config.pass_threshold,
         "taxonomy": config.taxonomy.name,

@@ -14,7 +14,7 @@ from calibrate.pairs import Said
 from generate.labels import VERDICTS
 from generate.problems import Problem
 from generate.solutions import Solution
-from judge.verdicts import Answer
+from judge.verdicts import Answer, Opinion
 
 Json = dict[str, Any]
 AnswerState = Literal["right", "wrong", "missing", "cut_off", "undecided", "failed", "unchecked"]
@@ -33,12 +33,24 @@ class Case:
     has_answer: bool
     """Its problem has a final answer; otherwise it is a proof problem."""
     answer: AnswerState
+    lenient: AnswerState
+    """The same by the lenient reading of the answer checker."""
+    opinions: dict[str, str]
+    """By model, what it says of an undecided answer: equal, different, unsure, or error."""
     by_label: bool
     """The label says whether the final answer is right."""
     said: Said
 
 
-def case(solution: Solution, problem: Problem | None, answer: Answer | None, human: bool | None, said: Said) -> Case:
+def case(
+    solution: Solution,
+    problem: Problem | None,
+    answer: Answer | None,
+    lenient: Answer | None,
+    opinions: dict[str, Opinion],
+    human: bool | None,
+    said: Said,
+) -> Case:
     has_answer = human is not None or (problem is not None and problem.answer is not None)
     return Case(
         problem=solution.problem_id,
@@ -46,6 +58,8 @@ def case(solution: Solution, problem: Problem | None, answer: Answer | None, hum
         topic=problem.topic if problem else None,
         has_answer=has_answer,
         answer=answer_state(solution, answer, human),
+        lenient=answer_state(solution, lenient or answer, human),
+        opinions={model: o.outcome or "error" for model, o in opinions.items()},
         by_label=human is not None,
         said=said,
     )
@@ -72,7 +86,9 @@ def answer_state(solution: Solution, answer: Answer | None, human: bool | None) 
 def final_answer_accuracy(cases: Sequence[Case], intervals: Intervals, empty: str) -> Json:
     """Share of solutions whose final answer is right, whatever the reasoning, over problems that have one.
 
-    The value leaves out what could not be decided; `bounds` count that as all wrong and as all right.
+    The value leaves out what could not be decided; `bounds` count that as all wrong and as all right. `lenient` is the
+    same by the lenient reading, null where it decides nothing differently. `asked_model` counts what a model says of the
+    undecided ones, null where none was asked; it has no part in the value or the bounds.
     """
     asked = [c for c in cases if c.has_answer]
     decided = [c for c in asked if c.answer not in OPEN]
@@ -86,7 +102,28 @@ def final_answer_accuracy(cases: Sequence[Case], intervals: Intervals, empty: st
     bounds = {"low": right / n, "high": (right + undecided) / n, "n": n} if n else None
     states: tuple[AnswerState, ...] = ("right", *NOT_RIGHT, *OPEN)
     by_label = {"by_label": sum(c.by_label for c in asked)}
-    return estimate.as_json() | {"bounds": bounds, "counts": {s: counts[s] for s in states} | by_label}
+    return estimate.as_json() | {
+        "bounds": bounds,
+        "counts": {s: counts[s] for s in states} | by_label,
+        "lenient": _lenient(asked, intervals),
+        "asked_model": _asked_model(asked),
+    }
+
+
+def _lenient(asked: Sequence[Case], intervals: Intervals) -> Json | None:
+    if all(c.lenient == c.answer for c in asked):
+        return None
+    decided = [c for c in asked if c.lenient not in OPEN]
+    right = [c.lenient == "right" for c in decided]
+    return intervals.share([c.problem for c in decided], right, "no final answer was decided").as_json()
+
+
+def _asked_model(asked: Sequence[Case]) -> dict[str, dict[str, int]] | None:
+    counts: dict[str, Counter[str]] = {}
+    for c in asked:
+        for model, said in c.opinions.items():
+            counts.setdefault(model, Counter())[said] += 1
+    return {m: {s: n[s] for s in ("equal", "different", "unsure", "error")} for m, n in sorted(counts.items())} or None
 
 
 def metrics(cases: Sequence[Case], tags: Sequence[str], intervals: Intervals, empty: str) -> Json:

@@ -14,11 +14,11 @@ from generate.journal import BadInput, key_of
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.study import Study
+from judge.checking import LENIENT, STRICT
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Answer, Verdict
+from judge.verdicts import Answer, Opinion, Verdict
 
-DEFAULT_CHECKER = "default"
-SHAPE = 1
+SHAPE = 2
 """Of metrics.json; a report in another shape is made anew."""
 
 
@@ -49,19 +49,19 @@ class Material:
     labels: Labels
     human: dict[str, Gold]
     planted: dict[str, Gold]
-    checker: str | None
     answers: dict[str, Answer] = field(default_factory=dict)
+    """By the strict reading of the answer checker, on which the figures rest."""
+    lenient: dict[str, Answer] = field(default_factory=dict)
+    opinions: dict[str, dict[str, Opinion]] = field(default_factory=dict)
+    """By model, what it says of answers that the checker left undecided."""
     judges: dict[str, Judge] = field(default_factory=dict)
 
 
-def gather(
-    study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[str] | None, checker: str | None
-) -> Material:
-    """Raises BadInput for a judge or a checker that is not there, and for a study without solutions."""
+def gather(study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[str] | None) -> Material:
+    """Raises BadInput for a judge that is not there, and for a study without solutions."""
     solutions = study.solutions()
     if not solutions:
         raise BadInput(f"{study.path} holds no solutions: run `python -m generate` first")
-    checker, answers = _answers(study, solutions, checker)
     by_judge: dict[str, list[Verdict]] = {}
     for verdict in study.every("verdicts", Verdict):
         by_judge.setdefault(verdict.judge, []).append(verdict)
@@ -71,6 +71,7 @@ def gather(
                 f"judges: '{name}' has judged nothing here; there are: {', '.join(sorted(by_judge)) or 'none'}"
             )
     chosen = sorted(by_judge if judges is None else set(judges))
+    answers = _answers(study, solutions, STRICT)
     return Material(
         study=study.name,
         problems=study.problems(),
@@ -78,26 +79,27 @@ def gather(
         labels=labels,
         human=combine(labels.counting, "human"),
         planted=combine(labels.counting, "planted"),
-        checker=checker,
         answers=answers,
+        lenient=_answers(study, solutions, LENIENT),
+        opinions=_opinions(study, answers),
         judges={name: _judge(name, by_judge[name], solutions, taxonomy) for name in chosen},
     )
 
 
-def _answers(study: Study, solutions: dict[str, Solution], checker: str | None) -> tuple[str | None, dict[str, Answer]]:
-    """The answers by one checker: the named one, else `default`, else the only one there is."""
-    by_checker: dict[str, dict[str, Answer]] = {}
-    for answer in study.every("answers", Answer):
-        by_checker.setdefault(answer.checker, {})[answer.solution_id] = answer
-    there = ", ".join(sorted(by_checker)) or "none (run `python -m judge` first)"
-    if checker is None and by_checker:
-        checker = DEFAULT_CHECKER if DEFAULT_CHECKER in by_checker else next(iter(by_checker))
-        if checker != DEFAULT_CHECKER and len(by_checker) > 1:
-            raise BadInput(f"checker: several have checked the final answers, say which counts; there are: {there}")
-    elif checker is not None and checker not in by_checker:
-        raise BadInput(f"checker: '{checker}' has checked nothing here; there are: {there}")
-    found = by_checker.get(checker, {}) if checker else {}
-    return checker, {k: a for k, a in found.items() if k in solutions and not of_another_text(a, solutions[k])}
+def _answers(study: Study, solutions: dict[str, Solution], checker: str) -> dict[str, Answer]:
+    """What one reading of the checker says of the present texts."""
+    newest = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == checker}
+    return {k: a for k, a in newest.items() if k in solutions and not of_another_text(a, solutions[k])}
+
+
+def _opinions(study: Study, answers: dict[str, Answer]) -> dict[str, dict[str, Opinion]]:
+    """By model, the newest opinion on each answer that stands undecided now."""
+    by_model: dict[str, dict[str, Opinion]] = {}
+    for o in study.every("opinions", Opinion):
+        answer = answers.get(o.solution_id)
+        if answer and answer.outcome == "undecided" and (answer.gold, answer.extracted) == (o.gold, o.answer):
+            by_model.setdefault(o.judge, {})[o.solution_id] = o
+    return by_model
 
 
 def _judge(name: str, records: list[Verdict], solutions: dict[str, Solution], taxonomy: Taxonomy) -> Judge:
@@ -134,7 +136,7 @@ def _said(record: Verdict, taxonomy: Taxonomy, unknown: Counter[str]) -> Said:
 def fingerprint(study: Study, labels: Labels, terms: dict[str, Any]) -> str:
     """A hash of all that a report depends on: records, labels, settings, and the version of this toolkit."""
     files = {}
-    for folder in (".", "solutions", "answers", "verdicts"):
+    for folder in (".", "solutions", "answers", "opinions", "verdicts"):
         for file in sorted((study.path / folder).glob("*.jsonl")):
             files[f"{folder}/{file.name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
     said = [[x.model_dump(mode="json") for x in part] for part in (labels.counting, labels.unjoined, labels.changed)]

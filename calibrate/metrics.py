@@ -40,7 +40,9 @@ def _annotators(labels: list[HumanLabel]) -> list[Json]:
 
 def _case(m: Material, solution_id: str, said: Said, human: bool | None) -> Case:
     solution = m.solutions[solution_id]
-    return case(solution, m.problems.get(solution.problem_id), m.answers.get(solution_id), human, said)
+    problem = m.problems.get(solution.problem_id)
+    opinions = {model: said_of[solution_id] for model, said_of in m.opinions.items() if solution_id in said_of}
+    return case(solution, problem, m.answers.get(solution_id), m.lenient.get(solution_id), opinions, human, said)
 
 
 def _gold(m: Material, golds: Mapping[str, Gold], terms: Terms, intervals: Intervals, empty: str) -> Json:
@@ -58,7 +60,7 @@ def _final_answers(m: Material, intervals: Intervals) -> Json:
     cases = [_case(m, name, Said(), _human_answer(m, name)) for name in sorted(m.solutions)]
     groups = grouped(cases, lambda group: final_answer_accuracy(group, intervals, "there are no solutions"))
     del groups["by_answer_type"]
-    return {"checker": m.checker, **groups}
+    return groups
 
 
 def _pairs(m: Material, golds: Mapping[str, Gold], said: Mapping[str, Said | None]) -> list[Pair]:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from generate.engines import Chat, Engine, EngineConfig, Refused, Reply, Sampling, with_call
-from generate.journal import BadInput, Failure, Journal, key_of
+from generate.journal import BadInput, Failure, key_of
 from generate.models import Model, Recorded
 from generate.problems import Dataset, Problem, Reader
 from generate.prompts import Prompt
 from generate.solutions import Solution, Usage
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study, describe
-from generate.work import Progress, make_newest, plan, work_through
+from generate.work import make_newest, plan, work_into
 
 
 class Config(StageConfig):
@@ -102,12 +102,16 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
         make_newest([t.key for t in tasks], journal, lambda s: s.id)
         print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
-        tokens = {"prompt": 0, "completion": 0}
+        tokens: dict[str, int] = {}
         about: dict[str, Any] = {}
         if todo:
             with config.engine.open(model, config.seed) as engine:
                 about = engine.about()
-                write(todo, engine, model, journal, config.in_flight, done, tokens)
+
+                async def solve(task: Task) -> Solution:
+                    return await written(task, engine, model)
+
+                tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
         wanted = {t.key for t in tasks}
         records = [r for r in journal.records.values() if r.key in wanted]
     errors: dict[str, int] = {}
@@ -143,35 +147,12 @@ def sample_seed(seed: int, problem_id: str, sample: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def write(
-    todo: list[Task],
-    engine: Engine,
-    model: Model,
-    journal: Journal[Solution],
-    in_flight: int,
-    done: int,
-    tokens: dict[str, int],
-) -> None:
-    progress = Progress(len(todo) + done, done, "solution")
-
-    async def solve(task: Task) -> Solution:
-        try:
-            reply = await engine.complete(task.chat, task.sampling)
-        except Refused as refusal:
-            return as_solution(task, model, None, Failure(kind=refusal.kind, message=str(refusal)))
-        return as_solution(task, model, reply, None)
-
-    def keep(solution: Solution) -> None:
-        journal.append(solution)
-        usage = solution.usage or Usage()
-        tokens["prompt"] += usage.prompt_tokens or 0
-        tokens["completion"] += usage.completion_tokens or 0
-        progress.step(usage.completion_tokens or 0, solution.error is not None)
-
+async def written(task: Task, engine: Engine, model: Model) -> Solution:
     try:
-        work_through(todo, solve, keep, in_flight)
-    finally:
-        progress.close()
+        reply = await engine.complete(task.chat, task.sampling)
+    except Refused as refusal:
+        return as_solution(task, model, None, Failure(kind=refusal.kind, message=str(refusal)))
+    return as_solution(task, model, reply, None)
 
 
 def as_solution(task: Task, model: Model, reply: Reply | None, error: Failure | None) -> Solution:

@@ -12,7 +12,7 @@ from typing import Any
 from generate.engines import Reasoning, Sampling
 from generate.engines.vllm import VllmArguments
 from generate.journal import BadInput
-from generate.stage import Count, settings
+from generate.stage import Count, EngineGone, settings
 
 
 @settings
@@ -97,7 +97,11 @@ def _converted(gguf: Gguf) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:  # in a process of its own: its memory is given back before an engine starts
-            subprocess.run([sys.executable, "-m", "generate.models", str(source), str(part)], check=True)
+            words = [sys.executable, "-m", "generate.models", str(source), str(part)]
+            done = subprocess.run(words, capture_output=True, text=True)
+            if done.returncode != 0:
+                last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+                raise EngineGone(f"{gguf.file} could not be converted: {last}.")
             os.replace(part, target)
         except OSError:
             if not (target / "config.json").exists():  # else another run converted it meanwhile
@@ -114,7 +118,6 @@ def convert_gguf(source: Path, target: Path) -> None:
     from transformers.utils import logging
 
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
     folder, file = str(source.parent), source.name
     quantised = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file, dtype=torch.float32)
     config = quantised.config

@@ -4,6 +4,7 @@ wrong with it, and the exit code. Each stage's `__main__` calls `launch`.
 Exit codes: 0 done; 1 the engine was lost, or the stage broke; 2 bad config or bad input; 130 stopped with Ctrl-C.
 """
 
+import contextlib
 import difflib
 import os
 import re
@@ -79,7 +80,10 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
     try:
         folders = _user_folders(argv)
         if any(a in ("--help", "-h") for a in argv):
-            print(help_text(stage, argv, folders))
+            with contextlib.suppress(BrokenPipeError):
+                print(help_text(stage, argv, folders), flush=True)
+                return DONE
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (`| head`) has seen enough
             return DONE
         _refuse_sweep(argv)
     except BadInput as error:
@@ -271,7 +275,7 @@ def help_text(stage: str, argv: list[str], folders: list[Path]) -> str:
         for option in _with_parents(group, now, folders):
             file = _option_file(group, option, folders)
             where = "" if option == now else f", where {now} says nothing else: the knobs of {option}"
-            out += ["", f"KNOBS of {group}={now}{where}, each as {group}.KNOB=VALUE"]
+            out += ["", f"KNOBS of {group}={now}{where}, each as {_package(group)}.KNOB=VALUE"]
             out += ["  " + line for line in _body(file.read_text(encoding="utf-8"))]
     return "\n".join(out)
 
@@ -290,11 +294,20 @@ def _chosen(stage: str, argv: list[str]) -> dict[str, str]:
 
 
 def _options(group: str, folders: list[Path]) -> list[str]:
-    return sorted({f.stem for folder in [CONF, *folders] for f in (folder / group).glob("*.yaml")})
+    return sorted({f.stem for folder in [CONF, *folders] for f in (folder / _folder(group)).glob("*.yaml")})
+
+
+def _folder(group: str) -> str:
+    """The folder of a group's options: `answers` for `answers@lenient`, whose knobs are `lenient.KNOB`."""
+    return group.partition("@")[0]
+
+
+def _package(group: str) -> str:
+    return group.rpartition("@")[2]
 
 
 def _option_file(group: str, option: str, folders: list[Path]) -> Path:
-    files = [folder / group / f"{option}.yaml" for folder in [CONF, *folders]]
+    files = [folder / _folder(group) / f"{option}.yaml" for folder in [CONF, *folders]]
     return next((f for f in files if f.exists()), files[0])
 
 
@@ -340,7 +353,7 @@ def _knobs(stage: str, argv: list[str], folders: list[Path]) -> list[str]:
     files += [
         (f"{g}.", _option_file(g, o, folders)) for g, now in chosen.items() for o in _with_parents(g, now, folders)
     ]
-    names = list(chosen)
+    names = [_folder(g) for g in chosen]
     for prefix, file in files:
         if file.exists():
             names += [prefix + n for n in _dotted(yaml.safe_load(file.read_text(encoding="utf-8")) or {})]

@@ -10,6 +10,7 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from generate.journal import Journal, Record
+from generate.solutions import Usage
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -72,6 +73,28 @@ def work_through(
                 await asyncio.gather(*running, return_exceptions=True)
 
     asyncio.run(main())
+
+
+def work_into(
+    journal: Journal[R], todo: list[T], do: Callable[[T], Awaitable[R]], in_flight: int, done: int, unit: str
+) -> dict[str, int]:
+    """Work through `todo` with each record journalled as it comes and progress shown; returns the tokens it took.
+    `done` is how much of the whole stood in the journal before."""
+    progress = Progress(len(todo) + done, done, unit)
+    tokens = {"prompt": 0, "completion": 0}
+
+    def keep(record: R) -> None:
+        journal.append(record)
+        usage = getattr(record, "usage", None) or Usage()
+        tokens["prompt"] += usage.prompt_tokens or 0
+        tokens["completion"] += usage.completion_tokens or 0
+        progress.step(usage.completion_tokens or 0, getattr(record, "error", None) is not None)
+
+    try:
+        work_through(todo, do, keep, in_flight)
+    finally:
+        progress.close()
+    return tokens
 
 
 def plan(wanted: Iterable[T], key: Callable[[T], str], journal: Journal[R], retry_errors: bool) -> tuple[list[T], int]:

@@ -2,24 +2,30 @@
 
 import sys
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from generate.engines import EngineConfig
-from generate.journal import BadInput, Journal, key_of, text_hash
+from generate.engines import Engine, EngineConfig
+from generate.journal import BadInput, key_of, text_hash
 from generate.labels import Judgement
 from generate.models import Model
 from generate.models import Recorded as RecordedModel
 from generate.problems import Problem
-from generate.solutions import Solution, Usage
+from generate.solutions import Solution
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study, describe
-from generate.work import Progress, make_newest, plan, work_through
+from generate.work import make_newest, plan
 from judge.answers import Policy
-from judge.checking import check_answers
+from judge.checking import LENIENT, STRICT, check_answers, check_golds
 from judge.program import Judge, Nothing, Recorded, verdict_key
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Verdict
+from judge.verdicts import Answer, Opinion, Verdict
+
+Counts = dict[str, Any]
+OpenEngine = Callable[[], Engine]
+"""Opens the engine the first time it is called: finished work needs none."""
 
 
 class Config(StageConfig):
@@ -30,12 +36,18 @@ class Config(StageConfig):
     program: Judge | Recorded | Nothing
     taxonomy: Taxonomy
     answers: Policy
-    checker: str
+    lenient: Policy
+    ask_undecided: bool = False
     models: list[str] | None = None
     limit: Count | None = None
     seed: Whole = 0
     in_flight: Count = 128
+    thinking_tokens: Whole = 0
     retry_errors: bool = False
+
+    @property
+    def asks_model(self) -> bool:
+        return isinstance(self.program, Judge) or self.ask_undecided
 
 
 def run(config: Config, plain: dict[str, Any]) -> int:
@@ -46,13 +58,30 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     print(f"study {study.path} ({why})")
 
     manifest = Manifest(study, "judge", plain)
-    answers = check_answers(study, problems, solutions, config.answers, config.checker)
-    counts: dict[str, Any] = {"answers": answers}
+    counts: Counts = {"golds_not_equal_to_themselves": check_golds(problems.values(), config.answers)}
+    counts["answers"] = {
+        checker: check_answers(study, problems, solutions, policy, checker)
+        for checker, policy in ((STRICT, config.answers), (LENIENT, config.lenient))
+    }
+    if not any(counts["answers"].values()):
+        print("final answers: no solution of a problem with a gold answer")
     if isinstance(config.program, Recorded):
         counts |= take_recorded(study, judgements, solutions)
-    elif isinstance(config.program, Judge):
+    if config.asks_model:
         assert isinstance(config.model, Model)
-        counts |= judge_solutions(config, config.program, config.model, study, problems, solutions)
+        with ExitStack() as at_end:
+            engines: list[Engine] = []
+
+            def opened() -> Engine:
+                if not engines:
+                    engines.append(at_end.enter_context(config.engine.open(config.model, config.seed)))  # type: ignore[arg-type]
+                return engines[0]
+
+            if config.ask_undecided:
+                counts |= ask_undecided(config, config.model, study, problems, solutions, opened)
+            if isinstance(config.program, Judge):
+                counts |= judge_solutions(config, config.program, config.model, study, problems, solutions, opened)
+            counts["engine"] = engines[0].about() if engines else {}
     manifest.finish(**counts)
     print("next: python -m calibrate")
     return 0
@@ -77,20 +106,23 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
     """What can be known to fail is said before anything is written or loaded."""
     if isinstance(config.program, Recorded) and not judgements:
         raise BadInput(f"program=recorded: {study.path} holds no recorded judgements; choose program=judge and a model")
-    if isinstance(config.program, Judge):
-        if isinstance(config.model, RecordedModel):
-            raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
-        if not any(s.text for s in solutions.values()):
-            raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
+    if config.asks_model and isinstance(config.model, RecordedModel):
+        raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
+    if isinstance(config.program, Judge) and not any(s.text for s in solutions.values()):
+        raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
+    if config.asks_model:
         config.engine.check()
 
 
-def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str, Solution]) -> dict[str, Any]:
+# --- recorded judges --------------------------------------------------------------------------------------------------
+
+
+def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str, Solution]) -> Counts:
     """Each recorded judgement as a verdict, or as an error record where it could not be read."""
     by_judge: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         by_judge.setdefault(judgement.judge, []).append(judgement)
-    counts: dict[str, Any] = {}
+    counts: Counts = {}
     for judge, given in by_judge.items():
         with study.journal("verdicts", judge, Verdict) as journal:
             records = [as_verdict(j, text_hash(solutions[j.solution_id].text)) for j in given]
@@ -117,13 +149,17 @@ def as_verdict(judgement: Judgement, text: str | None) -> Verdict:
     )
 
 
+# --- a model as judge -------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Task:
-    """One solution to judge."""
+    """One solution to judge, or one undecided answer to ask about."""
 
     key: str
     problem: Problem
     solution: Solution
+    answer: Answer | None = None
 
 
 def judge_solutions(
@@ -133,9 +169,11 @@ def judge_solutions(
     study: Study,
     problems: dict[str, Problem],
     solutions: dict[str, Solution],
-) -> dict[str, Any]:
+    opened: OpenEngine,
+) -> Counts:
     name = f"{program.name}-{model.name}"
-    judge_key = program.judge_key(config.taxonomy, model, config.engine.identity(model), config.seed)
+    sampling = program.sampling(model, config.seed, config.thinking_tokens)
+    judge_key = program.judge_key(config.taxonomy, model, config.engine.identity(model), sampling)
     tasks = [
         Task(verdict_key(judge_key, problems[s.problem_id], s), problems[s.problem_id], s)
         for s in solutions.values()
@@ -144,82 +182,87 @@ def judge_solutions(
     without_text = len(solutions) - len(tasks)
     own = sum(s.model in (model.name, model.id) for s in solutions.values())
     if own:
-        print(
-            f"warning: {name} judges {own} solutions that its own model wrote; models are known to favour their own",
-            file=sys.stderr,
-        )
-    tokens = Counter[str]()
-    about: dict[str, Any] = {}
+        warning = f"{name} judges {own} solutions that its own model wrote; models are known to favour their own"
+        print(f"warning: {warning}", file=sys.stderr)
+    tokens: dict[str, int] = {}
     with study.journal("verdicts", name, Verdict) as journal:
         if journal.torn_bytes:
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
         make_newest([t.key for t in tasks], journal, lambda v: v.id)
-        print(
-            f"judge {name}: {len(tasks)} solutions to judge, {done} there already, {len(todo)} to do; {without_text} without a text"
-        )
+        there = f"{done} there already, {len(todo)} to do; {without_text} without a text"
+        print(f"judge {name}: {len(tasks)} solutions to judge, {there}")
         if todo:
-            with config.engine.open(model, config.seed) as engine:
-                about = engine.about()
-                judge_all(todo, engine, config, program, model, judge_key, name, journal, done, tokens)
-        wanted = {t.key for t in tasks}
-        records = [r for r in journal.records.values() if r.key in wanted]
+            from judge.grading import Grader, grade, grading_adapter, inputs_of, verdict_of
+            from judge.lm import work_with_dspy
+
+            grader = Grader(program.instructions)
+            names = {"judge": name, "judge_key": judge_key}
+
+            async def judge_one(task: Task) -> Verdict:
+                said, vote, usage = await grade(grader, inputs_of(task.problem, task.solution))
+                record_id = f"{name}/{task.solution.id}"
+                return verdict_of(said, vote, usage, task.solution, key=task.key, id=record_id, **names)
+
+            adapter = grading_adapter(config.taxonomy, program.schema(config.taxonomy))
+            tokens = work_with_dspy(
+                opened(), sampling, adapter, journal, todo, judge_one, config.in_flight, done, "verdict"
+            )
+        records = [journal.records[(t.key,)] for t in tasks]
     errors = Counter(r.error.kind for r in records if r.error)
     said = Counter(r.verdict for r in records if r.verdict)
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
-    return {"judge": name, "judge_key": judge_key, "engine": about, "tokens": dict(tokens), "judged": len(todo),
-            "there_already": done, "without_text": without_text, "own_solutions": own, "errors": dict(errors)}  # fmt: skip
+    return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
+            "without_text": without_text, "own_solutions": own, "errors": dict(errors)}  # fmt: skip
 
 
-def judge_all(
-    todo: list[Task],
-    engine: Any,
+def ask_undecided(
     config: Config,
-    program: Judge,
     model: Model,
-    judge_key: str,
-    name: str,
-    journal: Journal[Verdict],
-    done: int,
-    tokens: Counter[str],
-) -> None:
-    import dspy
+    study: Study,
+    problems: dict[str, Problem],
+    solutions: dict[str, Solution],
+    opened: OpenEngine,
+) -> Counts:
+    """Put the answers that the strict reading left undecided to the model."""
+    from judge.opinions import (
+        opinion,
+        opinion_adapter,
+        opinion_judge_key,
+        opinion_key,
+        opinion_sampling,
+    )
 
-    from judge.grading import Grader, GradingAdapter, grade, inputs_of, verdict_of
-    from judge.lm import dspy_lm
+    name = f"opinion-{model.name}"
+    sampling = opinion_sampling(model, config.seed, config.thinking_tokens)
+    judge_key = opinion_judge_key(model, config.engine.identity(model), sampling)
+    newest = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == STRICT}
+    tasks = [
+        Task(opinion_key(judge_key, problems[s.problem_id], answer), problems[s.problem_id], s, answer)
+        for s in solutions.values()
+        if (answer := newest.get(s.id)) and answer.outcome == "undecided" and answer.text_hash == text_hash(s.text)
+    ]
+    with study.journal("opinions", name, Opinion) as journal:
+        todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
+        make_newest([t.key for t in tasks], journal, lambda o: o.solution_id)
+        print(f"undecided answers put to {model.name}: {len(tasks)}, {done} there already, {len(todo)} to do")
+        if todo:
+            from judge.lm import work_with_dspy
 
-    grader = Grader(program.instructions)
-    lm = dspy_lm(engine, program.sampling(model, config.seed))
-    adapter = GradingAdapter(config.taxonomy, program.schema(config.taxonomy))
-    progress = Progress(len(todo) + done, done, "verdict")
+            async def ask_one(task: Task) -> Opinion:
+                assert task.answer is not None
+                names = {"key": task.key, "judge": name, "judge_key": judge_key}
+                return await opinion(task.problem, task.solution, task.answer, **names)
 
-    async def judge_one(task: Task) -> Verdict:
-        said, vote, usage = await grade(grader, inputs_of(task.problem, task.solution))
-        return verdict_of(
-            said,
-            vote,
-            usage,
-            task.solution,
-            key=task.key,
-            id=f"{name}/{task.solution.id}",
-            judge=name,
-            judge_key=judge_key,
-        )
-
-    def keep(verdict: Verdict) -> None:
-        journal.append(verdict)
-        usage = verdict.usage or Usage()
-        tokens["prompt"] += usage.prompt_tokens or 0
-        tokens["completion"] += usage.completion_tokens or 0
-        progress.step(usage.completion_tokens or 0, verdict.error is not None)
-
-    try:
-        with dspy.context(lm=lm, adapter=adapter, track_usage=False, disable_history=True):
-            work_through(todo, judge_one, keep, config.in_flight)
-    finally:
-        progress.close()
+            work_with_dspy(
+                opened(), sampling, opinion_adapter(), journal, todo, ask_one, config.in_flight, done, "opinion"
+            )
+        records = [journal.records[(t.key,)] for t in tasks]
+    said = Counter(r.outcome or f"error {r.error.kind if r.error else ''}" for r in records)
+    print(f"opinions: {describe(said)}. They are the model's, and enter no human-gold figure")
+    return {"opinions": dict(said)}
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
-"""The DSPy judge itself: signature, module, and the adapter that writes its prompt and reads its reply.
+"""The DSPy judge itself: signature, module, what it is shown, and the verdict made of what it says.
 
 Imported only when a judge runs: DSPy takes a second to load.
 """
 
 import hashlib
-import json
 from typing import Any
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMError
 
-from generate.engines import Refused, Reply, collected_replies, last_replies
-from generate.journal import Failure, text_hash
+from generate.journal import text_hash
 from generate.problems import Problem
 from generate.solutions import Solution, Usage
-from generate.stage import EngineGone
+from judge.adapter import SchemaAdapter, asked
 from judge.evidence import locate
-from judge.replies import Judged, Unparsed, read_reply
+from judge.replies import Judged, read_reply
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Fallacy, Verdict, Vote
 
@@ -56,40 +53,13 @@ class Grader(dspy.Module):  # type: ignore[misc]
         return await self.grade.acall(**inputs)
 
 
-class GradingAdapter(dspy.Adapter):  # type: ignore[misc]
-    """Writes the prompt with what is shared first and the solution last, fenced; sends the schema to an engine that
-    enforces one; and reads the reply with `judge.replies`."""
+def grading_adapter(taxonomy: Taxonomy, schema: dict[str, Any]) -> SchemaAdapter:
+    """Shows what is shared first (instructions, taxonomy, problem, reference, rubric) and the solution last, fenced."""
 
-    def __init__(self, taxonomy: Taxonomy, schema: dict[str, Any]):
-        super().__init__()
-        self.taxonomy = taxonomy
-        self.schema = schema
+    def read(text: str | None, finish_reason: str | None) -> dict[str, Any]:
+        return vars(read_reply(text, finish_reason, taxonomy))
 
-    def _call_preprocess(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, inputs: dict[str, Any]) -> Any:
-        if lm.supports_response_schema:
-            lm_kwargs["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "grade", "schema": self.schema},
-            }
-        return super()._call_preprocess(lm, lm_kwargs, signature, inputs)
-
-    def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
-        system = f"{signature.instructions.strip()}\n\nFALLACIES\n{self.taxonomy.prompt_text()}\n\n{_reply_form(self.schema)}"
-        messages = [{"role": "system", "content": system}]
-        for demo in demos:
-            messages.append({"role": "user", "content": _material(demo)})
-            said = {k: demo.get(k) for k in signature.output_fields}
-            messages.append({"role": "assistant", "content": json.dumps(said, ensure_ascii=False, default=str)})
-        return [*messages, {"role": "user", "content": _material(inputs)}]
-
-    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
-        replies = last_replies.get()
-        finish_reason = replies[-1].finish_reason if replies else None
-        try:
-            said = read_reply(completion, finish_reason, self.taxonomy)
-        except Unparsed as fault:
-            raise AdapterParseError("GradingAdapter", signature, completion, str(fault)) from fault
-        return {**vars(said), "fallacies": said.fallacies}
+    return SchemaAdapter(schema, f"FALLACIES\n{taxonomy.prompt_text()}\n\n{_reply_form(schema)}", _material, read)
 
 
 def _reply_form(schema: dict[str, Any]) -> str:
@@ -155,43 +125,17 @@ def inputs_of(problem: Problem, solution: Solution) -> dict[str, Any]:
 
 async def grade(grader: Grader, inputs: dict[str, Any]) -> tuple[Judged | None, Vote, Usage]:
     """One reading: what was said, the vote with its raw reply, and the tokens it took. Raises EngineGone."""
-    said, error = None, None
-    with collected_replies() as replies:
-        try:
-            prediction = await grader.acall(**inputs)
-            said = Judged(prediction.verdict, prediction.fallacies, prediction.reasoning, prediction.first_wrong_step)
-        except (AdapterParseError, LMError) as fault:
-            error = _failure(fault, replies)
-    raw = replies[-1] if replies else None
+    prediction, reply, usage, error = await asked(grader, inputs)
+    said = None
+    if prediction is not None:
+        said = Judged(prediction.verdict, prediction.fallacies, prediction.reasoning, prediction.first_wrong_step)
     vote = Vote(
         verdict=said.verdict if said else None,
-        raw=raw.text if raw else None,
-        finish_reason=raw.finish_reason if raw else None,
+        raw=reply.text if reply else None,
+        finish_reason=reply.finish_reason if reply else None,
         error=error,
     )
-    usage = Usage(
-        prompt_tokens=sum(r.prompt_tokens or 0 for r in replies),
-        completion_tokens=sum(r.completion_tokens or 0 for r in replies),
-    )
     return said, vote, usage
-
-
-def _failure(fault: Exception, replies: list[Reply]) -> Failure:
-    """The error record for what went wrong in one call; raises what is no matter of this call alone."""
-    cause: BaseException | None = fault
-    while cause is not None:
-        if isinstance(cause, EngineGone):
-            raise cause
-        if isinstance(cause, Refused | Unparsed):
-            return Failure(kind=cause.kind, message=str(cause), raw=replies[-1].text if replies else None)
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(fault, AdapterParseError):  # DSPy itself refuses an empty reply before any adapter sees it
-        cut = bool(replies) and replies[-1].finish_reason == "length"
-        message = "the reply was cut off by the token limit" if cut else "the reply is empty"
-        return Failure(
-            kind="cut_off" if cut else "no_reply", message=message, raw=replies[-1].reasoning if replies else None
-        )
-    raise fault
 
 
 def verdict_of(said: Judged | None, vote: Vote, usage: Usage, solution: Solution, **names: str) -> Verdict:

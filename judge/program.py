@@ -7,7 +7,7 @@ from generate.journal import key_of
 from generate.models import Model
 from generate.problems import Problem
 from generate.solutions import Solution
-from generate.stage import Count, Whole, settings
+from generate.stage import Count, settings
 from judge.taxonomy import Taxonomy
 
 SYNTAX_CHARACTERS = 400  # braces, field names, the tag and the quotation marks of one grade, and of each fallacy
@@ -23,7 +23,6 @@ class Judge:
     fallacies: Count
     quote_characters: Count
     explanation_characters: Count
-    thinking_tokens: Whole
 
     def schema(self, taxonomy: Taxonomy) -> dict[str, Any]:
         from judge.grading import grade_schema
@@ -32,20 +31,21 @@ class Judge:
             taxonomy, self.reasoning_characters, self.fallacies, self.quote_characters, self.explanation_characters
         )
 
-    def sampling(self, model: Model, seed: int = 0) -> Sampling:
-        """The model's sampling, with room for the longest grade that the schema allows (a token for each character)."""
+    def sampling(self, model: Model, seed: int = 0, thinking_tokens: int = 0) -> Sampling:
+        """The model's sampling, with room for the longest grade that the schema allows (a token for each character), and
+        for the thoughts of a reasoning model before it."""
         each = self.quote_characters + self.explanation_characters + SYNTAX_CHARACTERS // 2
         room = self.reasoning_characters + self.quote_characters + self.fallacies * each + SYNTAX_CHARACTERS
-        return with_call(model.sampling, seed=seed, max_tokens=room + (self.thinking_tokens if model.reasoning else 0))
+        return with_call(model.sampling, seed=seed, max_tokens=room + (thinking_tokens if model.reasoning else 0))
 
-    def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], seed: int) -> str:
+    def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], sampling: Sampling) -> str:
         """All of a verdict's key but the solution and its problem."""
         return key_of(
-            program=vars(self),
+            program={k: v for k, v in vars(self).items() if k != "name"},
             taxonomy=taxonomy.prompt_text(),
             model=model.identity(),
             engine=about_engine,
-            sampling=vars(self.sampling(model, seed)),
+            sampling=vars(sampling),
         )
 
 

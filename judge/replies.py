@@ -119,13 +119,9 @@ class Judged:
 
 def read_reply(text: str | None, finish_reason: str | None, taxonomy: Taxonomy) -> Judged:
     """The last complete answer of a reply (its reasoning already cut off). Raises Unparsed."""
-    if finish_reason == "length":
-        raise Unparsed("cut_off", "the reply was cut off by the token limit")
-    if text is None or not text.strip():
-        raise Unparsed("no_reply", "the reply is empty")
-    if len(text) > TEXT_LIMIT:
-        raise Unparsed("unparsed", f"the reply has {len(text)} characters")
-    found = _last_object(text)
+    refuse_unread(text, finish_reason)
+    assert text is not None
+    found = last_object(text)
     if found is None:
         found = _labelled(text)
     fields = {str(k).strip().lower().replace(" ", "_"): v for k, v in found.items()}
@@ -137,6 +133,16 @@ def read_reply(text: str | None, finish_reason: str | None, taxonomy: Taxonomy) 
         reasoning=_text(fields.get("reasoning")),
         first_wrong_step=_text(fields.get("first_wrong_step")),
     )
+
+
+def refuse_unread(text: str | None, finish_reason: str | None) -> None:
+    """Raise Unparsed for a reply that is refused whatever stands in it: cut off, empty, or endless."""
+    if finish_reason == "length":
+        raise Unparsed("cut_off", "the reply was cut off by the token limit")
+    if text is None or not text.strip():
+        raise Unparsed("no_reply", "the reply is empty")
+    if len(text) > TEXT_LIMIT:
+        raise Unparsed("unparsed", f"the reply has {len(text)} characters")
 
 
 # --- finding the answer -----------------------------------------------------------------------------------------------
@@ -152,7 +158,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return _Twice(plain) if clash else plain
 
 
-def _last_object(text: str) -> dict[str, Any] | None:
+def last_object(text: str) -> dict[str, Any] | None:
     """The last complete JSON object that holds a verdict, itself or one level deeper. Null where no object does.
 
     What a student or a rubric is quoted as saying stands inside strings, or before the judge's own answer."""

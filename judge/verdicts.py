@@ -19,7 +19,8 @@ class Answer(Record):
     text_hash: str | None = None
     """Of the solution text that was checked, so that a later change of the text shows."""
     checker: str
-    """The name of the checker's policy, as conf/answers names it."""
+    """`strict` or `lenient`: which of the two policies (conf/answers) it was checked by."""
+    gold: str | None = None
     extracted: str | None = None
     start: int | None = None
     """Where `extracted` stands in the solution's text, in characters; `end` exclusive."""
@@ -80,5 +81,23 @@ class Verdict(Record):
     first_wrong_step: str | None = None
     reasoning: str | None = None
     votes: list[Vote] = Field(default_factory=list)
+    usage: Usage | None = None
+    error: Failure | None = None
+
+
+class Opinion(Record):
+    """What a model says of a final answer that the checker could not decide. Never part of a human-gold figure."""
+
+    key: str
+    solution_id: str
+    text_hash: str | None = None
+    judge: str
+    judge_key: str
+    gold: str
+    answer: str
+    outcome: Literal["equal", "different", "unsure"] | None = None
+    """Null only with an error."""
+    reasoning: str | None = None
+    raw: str | None = None
     usage: Usage | None = None
     error: Failure | None = None

@@ -113,7 +113,7 @@ def test_recorded_work_goes_through_the_three_stages(stage, tmp_path):
     assert "recorded judgements: 3" in brought.stdout and "human labels: 3" in brought.stdout
     judged = stage("judge", "program=recorded")
     assert judged.returncode == 0, judged.stderr
-    answers = {r["solution_id"]: r for r in records(tmp_path / "studies" / "s" / "answers")}
+    answers = {r["solution_id"]: r for r in records(tmp_path / "studies" / "s" / "answers") if r["checker"] == "strict"}
     assert {k: (r["outcome"], r["extracted"]) for k, r in answers.items()} == {
         "s1": ("equal", "4"),
         "s2": ("different", "5"),
@@ -149,7 +149,7 @@ def test_going_back_to_an_earlier_text_makes_it_the_one_that_counts(stage, tmp_p
         table(tmp_path / "t.csv", first, *GOOD[1:])
         stage("generate", *mapped, "model=recorded")
     judged = stage("judge", "program=none")
-    assert "1 different, 1 equal" in judged.stdout
+    assert "(strict): 1 different, 1 equal" in judged.stdout
 
 
 def test_a_table_of_scores_has_nothing_for_a_model_to_judge(stage, tmp_path):
@@ -290,6 +290,43 @@ def test_prompts_differ_for_final_answers_and_proofs(served):
     proofs = sum(p.answer is None for p in Starter().read().problems)
     assert sum("Write a complete and rigorous proof" in a for a in asked) == proofs >= 4
     assert sum("Final answer: \\boxed{...}" in a for a in asked) == len(asked) - proofs >= 10
+
+
+def test_undecided_answers_go_to_the_model_on_demand_and_are_counted_apart(served, stage, tmp_path):
+    (tmp_path / "t.csv").write_text(
+        "pid,q,a,sid,text\np1,Q?,50\\%,s1,It is \\boxed{50}.\np2,Q!,4,s2,It is \\boxed{4}.\n"
+    )
+    columns = {"problem_id": "pid", "problem": "q", "answer": "a", "solution_id": "sid", "solution": "text"}
+    words = [f"dataset.columns.{k}={v}" for k, v in columns.items()]
+    stage("generate", "study=s", "dataset=table", "dataset.path=t.csv", "model=recorded", *words)
+    study = tmp_path / "studies" / "s"
+    quiet = served("judge", "program=none")
+    assert "final answers (strict): 1 equal, 1 undecided" in quiet.stdout, quiet.stdout
+    assert "final answers (lenient): 2 equal" in quiet.stdout
+    assert not Misbehaving.asked
+    Misbehaving.plan = [(200, '{"reasoning": "r", "verdict": "same"}')]
+    asked = served("judge", "program=none", "ask_undecided=true")
+    assert (
+        "undecided answers put to served: 1, 0 there already, 1 to do" in asked.stdout
+        and "opinions: 1 equal" in asked.stdout
+    )
+    assert len(Misbehaving.asked) == 1
+    served("judge", "program=none", "ask_undecided=true")
+    assert len(Misbehaving.asked) == 1
+    assert stage("calibrate").returncode == 0
+    accuracy = json.loads((study / "reports" / "report" / "metrics.json").read_text())["final_answers"]["overall"]
+    assert accuracy["value"] == 1.0 and accuracy["n"] == 1 and accuracy["bounds"] == {"low": 0.5, "high": 1.0, "n": 2}
+    assert accuracy["asked_model"] == {"opinion-served": {"equal": 1, "different": 0, "unsure": 0, "error": 0}}
+    assert "(not counted here)" in (study / "reports" / "report" / "report.md").read_text()
+
+
+def test_a_gold_answer_that_does_not_equal_itself_is_listed(stage, tmp_path):
+    mapped = table(tmp_path / "t.csv", GOOD[0].replace(",4,", ",see the figure? [1;,"), GOOD[2])
+    assert stage("generate", *mapped, "model=recorded").returncode == 0
+    done = stage("judge", "program=none")
+    assert done.returncode == 0
+    manifest = json.loads(next((tmp_path / "studies" / "s" / "manifests").glob("judge-*.json")).read_text())
+    assert ("warning: the gold answer of p1" in done.stderr) == (manifest["golds_not_equal_to_themselves"] == ["p1"])
 
 
 def test_the_manifest_says_what_was_run(served, tmp_path):

@@ -80,6 +80,11 @@ def about(estimate: Json) -> str:
         else []
     )
     words += [f"counted as not right: {', '.join(f'{n} {k}' for k, n in not_right.items())}"] if not_right else []
+    if lenient := estimate["lenient"]:
+        words.append(f"by the lenient reading {whole(lenient, True)}")
+    for model, said_of in (estimate["asked_model"] or {}).items():
+        counted = ", ".join(f"{n} {k}" for k, n in said_of.items() if n)
+        words.append(f"of the undecided ones {model} says: {counted} (not counted here)")
     return "; ".join([w for w in [remark(estimate), *words] if w])
 
 
@@ -314,10 +319,9 @@ def final_answers(m: Json) -> Section:
     title = "Final answers of all solutions"
     if not block["overall"]["bounds"]:
         return Section(title, ["No problem of this study has a final answer."])
-    checker = block["checker"] or "(none)"
     text = [
-        f"Over every solution, labelled or not, as the answer checker {checker} finds them, or a human where one said so. "
-        "A right answer says nothing of the reasoning."
+        "Over every solution, labelled or not, as the answer checker finds them by its strict reading, or a human where one "
+        "said so. A right answer says nothing of the reasoning."
     ]
     groups = {"all": block["overall"], **{f"model {k}": e for k, e in block["by_model"].items()}}
     groups |= {f"topic {k}": e for k, e in block["by_topic"].items()}

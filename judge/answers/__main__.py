@@ -16,7 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
         epilog="A value that starts with a minus sign goes behind a --, as in: python -m judge.answers -- -3 '\\boxed{-3}'",
     )
     parser.add_argument("gold", metavar="GOLD", help="the gold answer")
-    parser.add_argument("reply", metavar="REPLY", help="a whole reply, its end, or an answer alone; - reads it from stdin")
+    parser.add_argument(
+        "reply", metavar="REPLY", help="a whole reply, its end, or an answer alone; - reads it from stdin"
+    )
     options = parser.parse_args(arguments)
     reply = sys.stdin.read() if options.reply == "-" else options.reply
     found = compare(options.gold, reply)

@@ -94,12 +94,19 @@ class Algebra:
             return True
         if not a.num or not b.num:
             return not a.num and not b.num
-        difference = self.add(self.multiply_out(a.num, b.den), self.scale(self.multiply_out(b.num, a.den), Fraction(-1)))
+        difference = self.add(
+            self.multiply_out(a.num, b.den), self.scale(self.multiply_out(b.num, a.den), Fraction(-1))
+        )
         return not difference.num
 
     def letters_only(self, ratio: Ratio) -> bool:
         """Whether all its atoms are plain letters, so that the normal form is canonical."""
-        return all(isinstance(self.names[a], str) and self.names[a] not in ("pi", "e") for p in (ratio.num, ratio.den) for m in p for a, _ in m)
+        return all(
+            isinstance(self.names[a], str) and self.names[a] not in ("pi", "e")
+            for p in (ratio.num, ratio.den)
+            for m in p
+            for a, _ in m
+        )
 
     # Polynomials
 
@@ -344,7 +351,9 @@ class Algebra:
             return self.atom_power(self.atom_id(("base", base.key())), exponent)
         coefficient, mono = single
         integral = exponent.den == _ONE and all(c.denominator == 1 for c in exponent.num.values())
-        if coefficient < 0 and not integral or any(e != 1 and a not in self.positive and not integral for a, e in mono):
+        if (coefficient < 0 and not integral) or any(
+            e != 1 and a not in self.positive and not integral for a, e in mono
+        ):
             return self.atom_power(self.atom_id(("base", base.key())), exponent)
         result = rational(1)
         if coefficient < 0:
@@ -389,10 +398,10 @@ class Algebra:
         result = rational(1)
         for mono, coefficient in exponent.num.items():
             if mono == ():
-                whole = math.floor(coefficient)
-                result = self.mul(result, self.integer_power(self.value_of(base), whole))
-                if coefficient != whole:
-                    result = self.mul(result, self.rational_power(self.value_of(base), coefficient - whole))
+                turns = math.floor(coefficient)
+                result = self.mul(result, self.integer_power(self.value_of(base), turns))
+                if coefficient != turns:
+                    result = self.mul(result, self.rational_power(self.value_of(base), coefficient - turns))
                 continue
             if abs(coefficient.numerator) > 10**6:
                 raise Refused("its exponent is too large")

@@ -33,6 +33,7 @@ MAX_SYMBOLIC_NODES = 400
 MAX_SYMBOLIC_BITS = 4_000  # of a number given to sympy
 
 WORKER_START_SECONDS = 120.0  # importing sympy on a busy machine
+GONE_SECONDS = 0.2  # a worker that is gone this soon was gone before: its request is given to another one
 WORKER_JOBS = 300  # then the worker is replaced: sympy's caches only grow
 MAX_MESSAGE_BYTES = 64_000_000
 MANY = 1_000  # compare_many starts processes for this many pairs, or more

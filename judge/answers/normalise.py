@@ -16,6 +16,11 @@ class Refused(ValueError):
     """Input outside of what a step handles; the message is the reason, in words for a person."""
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a text, as a set: how the lists of names in this package are written."""
+    return frozenset(text.split())
+
+
 class Token(NamedTuple):
     """A token: kind is `num`, `sym` (a letter), `word`, `cmd` (a LaTeX command or function name) or `op`."""
 
@@ -38,10 +43,10 @@ _UNICODE = {
     "⅕": r"\frac{1}{5}", "⅙": r"\frac{1}{6}", "⅛": r"\frac{1}{8}", "∀": r"\forall ", "∃": r"\exists ",
     "ϕ": r"\phi ", "φ": r"\varphi ", "ϑ": r"\vartheta ", "ϵ": r"\epsilon ", "ε": r"\varepsilon ", "µ": r"\mu ",
 }  # fmt: skip
-_GREEK = (
-    "alpha beta gamma delta zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon chi psi omega "
-    "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
-).split()
+_GREEK = words(
+    "alpha beta gamma delta zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon chi "
+    "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
+)
 for _name in _GREEK:
     _UNICODE[
         unicodedata.lookup(
@@ -56,7 +61,9 @@ _SUB_RUN = re.compile(f"[{''.join(_SUB)}]+")
 # Zero-width characters and direction marks show nothing; the characters that reorder text do, and stay unreadable.
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\u061c"))
 
-_SPACES = re.compile(r"\\[,;:! ]|\\(?:q?quad|thinspace|medspace|enspace|negthinspace|hspace\{[^{}]*\})(?![a-zA-Z])|[~\s]")
+_SPACES = re.compile(
+    r"\\[,;:! ]|\\(?:q?quad|thinspace|medspace|enspace|negthinspace|hspace\{[^{}]*\})(?![a-zA-Z])|[~\s]"
+)
 _SIZES = re.compile(
     r"\\(?:left|right|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|noindent|centering)"
     r"(?![a-zA-Z])"
@@ -80,22 +87,24 @@ _ALIAS = {
     "infinity": "infty", "inf": "infty", "backslash": "setminus", "emptyset": "emptyset", "bmod": "mod", "bar": "overline",
     "lparen": "(", "rparen": ")", "exp": "exp", "iff": "Leftrightarrow", "implies": "Rightarrow", "Rightarrow": "Rightarrow",
 }  # fmt: skip
-_TEXT_COMMANDS = frozenset(
-    "text textbf textit textrm textsf texttt textnormal mbox hbox emph textup mathbf mathit mathsf boldsymbol bm "
-    "mathrm operatorname rm bf it boxed fbox framebox".split()
+_TEXT_COMMANDS = words(
+    "text textbf textit textrm textsf texttt textnormal mbox hbox emph textup mathbf mathit mathsf boldsymbol "
+    "bm mathrm operatorname rm bf it boxed fbox framebox"
 )
-_FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan asin acos atan ln log lg exp gcd lcm max min mod sqrt floor ceil binom".split()
+_FUNCTIONS = words(
+    "sin cos tan cot sec csc arcsin arccos arctan asin acos atan ln log lg exp gcd lcm max min mod sqrt floor "
+    "ceil binom"
 )
 _NAMED = {"pi": "pi", "infty": "infty", "infinity": "infty", "inf": "infty", **{g: g for g in _GREEK if len(g) > 2}}
-_SHORT_WORDS = frozenset(
-    "or and if is are for all any odd the of in no yes not has be by to on at as it its an one two six ten each "
-    "red her his him she he we so no none only but both few non nor old per set sum way who why you let does do".split()
+_SHORT_WORDS = words(
+    "or and if is are for all any odd the of in no yes not has be by to on at as it its an one two six ten "
+    "each red her his him she he we so no none only but both few non nor old per set sum way who why you let "
+    "does do"
 )
-UNIT_WORDS = frozenset(
-    "m g s h cm mm km dm kg mg ml hr min sec cm2 degrees degree deg radians rad meters meter metres metre centimeters "
-    "centimetres inches inch feet foot ft miles mile hours hour minutes minute seconds second days day dollars dollar "
-    "cents cent grams gram liters litres units unit square cubic percent".split()
+UNIT_WORDS = words(
+    "m g s h cm mm km dm kg mg ml hr min sec cm2 degrees degree deg radians rad meters meter metres metre "
+    "centimeters centimetres inches inch feet foot ft miles mile hours hour minutes minute seconds second "
+    "days day dollars dollar cents cent grams gram liters litres units unit square cubic percent"
 )
 
 _TOKEN = re.compile(
@@ -128,8 +137,7 @@ def clean(text: str) -> str:
     text = text.strip()
     while text.startswith("**") and text.endswith("**") and len(text) > 4:
         text = text[2:-2].strip()
-    text = text.rstrip(" \t\n.,;")
-    return text
+    return text.rstrip(" \t\n.,;")
 
 
 def _join_digits(match: re.Match[str]) -> str:
@@ -240,11 +248,13 @@ def _letters(run: str, out: list[Token], *, in_text: bool) -> None:
         out.append(Token("cmd", _ALIAS.get(run, run)))
     elif run in _NAMED and not in_text:
         out.append(Token("cmd", _NAMED[run]))
-    elif in_text or len(run) >= 4 or lower in _SHORT_WORDS:
-        out.append(Token("word", run))
-    elif lower in UNIT_WORDS and out and out[-1].kind == "num":
-        out.append(Token("word", run))
-    elif len(run) == 3 and run[0].isupper() and run[1:].islower():
+    elif (
+        in_text
+        or len(run) >= 4
+        or lower in _SHORT_WORDS
+        or (lower in UNIT_WORDS and out and out[-1].kind == "num")
+        or (len(run) == 3 and run[0].isupper() and run[1:].islower())
+    ):
         out.append(Token("word", run))
     else:
         out.extend(Token("sym", c) for c in run)

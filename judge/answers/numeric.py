@@ -17,14 +17,17 @@ from . import limits
 from .normalise import Refused
 from .parse import Expr, Num, Op, Sym
 
-Interval = tuple[Any, Any]  # two mpmath raw floats, low and high
+Interval = Any  # a pair of mpmath raw floats, low and high: libmp has no types
 
 
 @lru_cache(maxsize=1)
 def _libmp() -> Any:
-    import mpmath.libmp  # noqa: PLC0415 - a tenth of a second, and most pairs never need it
+    import mpmath.libmp as found
 
-    return mpmath.libmp
+    # It keeps its constants at the highest precision so far, not safely for threads: after this they are only read.
+    for constant in (found.mpf_pi, found.mpf_e, found.mpf_ln2, found.mpf_ln10):
+        constant(2 * limits.INTERVAL_BITS_FINE)
+    return found
 
 
 class Evaluator:
@@ -114,7 +117,11 @@ class Evaluator:
             case "log":
                 if len(args) == 2:
                     return self.quotient(self.log(one), self.log(args[1]))
-                return self.quotient(self.log(one), self.log(self.exact(Fraction(10)))) if self.decimal_log else self.log(one)
+                return (
+                    self.quotient(self.log(one), self.log(self.exact(Fraction(10))))
+                    if self.decimal_log
+                    else self.log(one)
+                )
             case "abs":
                 return mp.mpi_abs(one, bits)
             case "deg":
@@ -133,7 +140,7 @@ class Evaluator:
                 return self.exact(Fraction(math.prod(range(n, 0, -2))))
             case "binom":
                 n, k = self.integer(one), self.integer(args[1])
-                if not (0 <= n <= limits.MAX_FACTORIAL and 0 <= k):
+                if not (0 <= n <= limits.MAX_FACTORIAL and k >= 0):
                     raise Refused("its binomial coefficient is out of range")
                 return self.exact(Fraction(math.comb(n, k)))
             case "mod":
@@ -146,7 +153,10 @@ class Evaluator:
                 return self.exact(Fraction(math.gcd(*whole) if expr.op == "gcd" else math.lcm(*whole)))
             case "min" | "max":
                 choose = min if expr.op == "min" else max
-                lows, highs = [Fraction(*mp.to_rational(a[0])) for a in args], [Fraction(*mp.to_rational(a[1])) for a in args]
+                lows, highs = (
+                    [Fraction(*mp.to_rational(a[0])) for a in args],
+                    [Fraction(*mp.to_rational(a[1])) for a in args],
+                )
                 return self.exact(choose(lows))[0], self.exact(choose(highs))[1]
         raise Refused(f"{expr.op} is not evaluated")
 
@@ -250,7 +260,16 @@ WHOLE = frozenset("ijklmnpqNMKdsuv")
 # Fewer of them are so in every problem: only these may be taken for whole where that makes two formulas equal.
 COUNTED = frozenset("ijkmnN")
 _WHOLE_VALUES = (7, 4, 11, 6, 13, 5, 9, 12, 3, 10, 2, 8)
-_REAL_VALUES = (Fraction(7), Fraction(4, 5), Fraction(11, 3), Fraction(1, 7), Fraction(6), Fraction(13, 9), Fraction(3, 11), Fraction(29, 2))
+_REAL_VALUES = (
+    Fraction(7),
+    Fraction(4, 5),
+    Fraction(11, 3),
+    Fraction(1, 7),
+    Fraction(6),
+    Fraction(13, 9),
+    Fraction(3, 11),
+    Fraction(29, 2),
+)
 
 
 def points(letters: frozenset[str]) -> Iterator[dict[str, Fraction]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from . import limits
-from .normalise import Refused, Token
+from .normalise import Refused, Token, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,18 @@ class Op:
 
 Expr = Num | Sym | Op
 
-ELEMENTARY = frozenset("sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln exp".split())
-GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi omicron rho varrho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell".split()
+ELEMENTARY = frozenset(
+    ["sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "ln", "exp"]
+)
+GREEK = words(
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi omicron rho "
+    "varrho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi "
+    "Omega ell"
 )
 _ATOM_COMMANDS = (
-    GREEK | ELEMENTARY | {"frac", "sqrt", "binom", "lfloor", "lceil", "pi", "infty", "log", "lg", "overline", "floor", "ceil"}
+    GREEK
+    | ELEMENTARY
+    | {"frac", "sqrt", "binom", "lfloor", "lceil", "pi", "infty", "log", "lg", "overline", "floor", "ceil"}
 )
 _CALLED = frozenset("fghFGH")
 _END = Token("end", "")
@@ -199,7 +204,11 @@ class Parser:
             elif self.peek("^") and self.items[self.at + 1] == ("cmd", "circ"):
                 self.at += 2
                 inner = Op("deg", (inner,))
-            elif self.peek("^") and self.items[self.at + 1 : self.at + 4] == [("op", "{"), ("cmd", "circ"), ("op", "}")]:
+            elif self.peek("^") and self.items[self.at + 1 : self.at + 4] == [
+                ("op", "{"),
+                ("cmd", "circ"),
+                ("op", "}"),
+            ]:
                 self.at += 4
                 inner = Op("deg", (inner,))
             elif self.peek("^") and self.items[self.at + 1] == ("cmd", "deg"):
@@ -296,7 +305,9 @@ class Parser:
         if len(tokens) == 1 and tokens[0] is self.items[self.at]:
             self.at += 1
         text = "".join(t.text for t in tokens if t.text not in "(){}").lower()
-        base = {"two": 2, "three": 3, "eight": 8, "ten": 10, "sixteen": 16}.get(text, int(text) if text.isdecimal() and len(text) < 3 else 0)
+        base = {"two": 2, "three": 3, "eight": 8, "ten": 10, "sixteen": 16}.get(
+            text, int(text) if text.isdecimal() and len(text) < 3 else 0
+        )
         if not 2 <= base <= 36 or any(int(d) >= base for d in digits):
             raise Refused("its number base can't be read")
         value = 0

@@ -8,6 +8,7 @@ time, and replaced when the next one needs it.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import select
@@ -24,6 +25,10 @@ from . import limits
 
 class Failed(Exception):
     """A request without an answer; the message says why, in words for a person."""
+
+
+class Gone(Failed):
+    """The process was no longer there."""
 
 
 _FAILURES = {"memory": "the symbolic work took too much memory", "nesting": "it is nested too deeply for sympy"}
@@ -53,7 +58,10 @@ class Worker:
         The time that a new process takes to start, and to import sympy, does not count.
         """
         if request["op"] not in ("load", "chunk") and not self.loaded:
-            self.ask({**request, "op": "load", "pairs": [], "seconds": limits.WORKER_START_SECONDS}, limits.WORKER_START_SECONDS)
+            self.ask(
+                {**request, "op": "load", "pairs": [], "seconds": limits.WORKER_START_SECONDS},
+                limits.WORKER_START_SECONDS,
+            )
             self.loaded = True
         try:
             if not self.ready:
@@ -69,7 +77,7 @@ class Worker:
             raise Failed(f"the symbolic work took longer than {seconds:g} s") from error
         except (OSError, EOFError, ValueError) as error:
             self.kill()
-            raise Failed("the process for symbolic work ended early") from error
+            raise Gone("the process for symbolic work ended early") from error
         except BaseException:
             self.kill()  # Ctrl-C: its answer would be taken for the next one's
             raise
@@ -112,20 +120,16 @@ class Worker:
         self.process.kill()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(OSError):
                     pipe.close()
-                except OSError:
-                    pass
         self.process.wait()
 
     def forget(self) -> None:
         """In a forked child: lets go of the pipes, so that the worker still notices the end of its real parent."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(OSError, ValueError):
                     os.close(pipe.fileno())
-                except (OSError, ValueError):
-                    pass
         self.process.returncode = 0  # not this process's child: never waited for
 
 
@@ -141,18 +145,29 @@ class Pool:
         self.condition = threading.Condition()
         self.idle: list[Worker] = []
         self.out: set[Worker] = set()
+        self.closed = False
 
     def ask(self, request: dict[str, Any], seconds: float, memory_mb: int) -> Any:
         """The answer to a request from the next free worker; raises `Failed`."""
-        worker = self._take()
-        try:
-            return worker.ask({**request, "seconds": seconds, "memory_mb": memory_mb}, seconds)
-        finally:
-            self._give(worker)
+        request = {**request, "seconds": seconds, "memory_mb": memory_mb}
+        for last in (False, True):
+            worker = self._take()
+            start = time.monotonic()
+            try:
+                return worker.ask(request, seconds)
+            except Gone:
+                # It was gone before it could begin (somebody killed it while it was idle): not this request's fault.
+                if last or time.monotonic() - start > limits.GONE_SECONDS:
+                    raise
+            finally:
+                self._give(worker)
+        raise AssertionError("unreachable")
 
     def _take(self) -> Worker:
         with self.condition:
             while True:
+                if self.closed:
+                    raise Failed("the processes for symbolic work were closed")
                 while self.idle:
                     worker = self.idle.pop()
                     if worker.alive:
@@ -168,7 +183,7 @@ class Pool:
     def _give(self, worker: Worker) -> None:
         with self.condition:
             self.out.discard(worker)
-            if worker.alive and worker.jobs < limits.WORKER_JOBS:
+            if worker.alive and worker.jobs < limits.WORKER_JOBS and not self.closed:
                 self.idle.append(worker)
             else:
                 worker.kill()
@@ -177,10 +192,12 @@ class Pool:
     def close(self) -> None:
         """Ends all workers."""
         with self.condition:
+            self.closed = True
             for worker in [*self.idle, *self.out]:
                 worker.kill()
             self.idle.clear()
             self.out.clear()
+            self.condition.notify_all()
 
     def forget(self) -> None:
         for worker in [*self.idle, *self.out]:

@@ -7,194 +7,55 @@ has to look at all of them.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from . import limits
-from .normalise import UNIT_WORDS, Refused, Token, key
+from .brackets import balanced, depth_of, split, unwrap, wraps
+from .kinds import (
+    Answer,
+    Conditioned,
+    Empty,
+    Equation,
+    Function,
+    Group,
+    Inequality,
+    Interval,
+    Named,
+    NumberSet,
+    Opaque,
+    Progression,
+    Ratio,
+    Residues,
+    Union,
+    Value,
+    Verdict,
+    Words,
+    as_interval,
+    as_residues,
+)
+from .normalise import Refused, Token, key
 from .parse import Expr, Num, Op, Parser, Sym, symbols
+from .phrases import (
+    FORM,
+    MULTIPLES,
+    NOTHING,
+    NUMBER_WORDS,
+    PARITY,
+    POLITE,
+    has_words,
+    phrase_of,
+    says_nothing,
+    single_name,
+    skip_tokens,
+    split_condition,
+    strip_units,
+    without_lead,
+    without_remark,
+)
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An expression, perhaps with a unit; `rounded` where it was given as an approximation only."""
-
-    expr: Expr
-    unit: tuple[str, int] | None = None  # its name and power
-    rounded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Several answers: a bare `list`, a `set` in braces, a `tuple` in parentheses, or a `bracket` [a,b]."""
-
-    kind: str
-    items: tuple[Answer, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A real interval; `None` is an infinite end. `var` is the letter that the answer says lies in it."""
-
-    low: Expr | None
-    high: Expr | None
-    low_closed: bool
-    high_closed: bool
-    var: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """A union of intervals and finite sets."""
-
-    parts: tuple[Answer, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What letters are equal to: `x=3`, `(a,b)=(1,2)`."""
-
-    names: tuple[str, ...]
-    value: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function by its formula. Without parameters it is a constant one (`f \\equiv 0`)."""
-
-    name: str
-    params: tuple[str, ...]
-    body: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """An equation that is not a definition."""
-
-    left: Expr
-    right: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class Inequality:
-    """An inequality between expressions: `left < right` or `left <= right`."""
-
-    left: Expr
-    right: Expr
-    strict: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Residues:
-    """Whole numbers by their remainders."""
-
-    var: str | None
-    modulus: int
-    residues: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Progression:
-    """A list with dots: what stands before them, and after."""
-
-    first: tuple[Expr, ...]
-    last: Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """Numbers divided by colons: a ratio, or the time of day."""
-
-    parts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Free text, in lower case; `name` where it is a single name."""
-
-    words: tuple[str, ...]
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Yes or No."""
-
-    yes: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Empty:
-    """No solutions."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberSet:
-    """One of the standard number sets: N, Z, Q, R, C, or Z+ for the positive integers."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Conditioned:
-    """An answer with a condition or an explanation that counts."""
-
-    inner: Answer
-    condition: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """Notation that the arithmetic steps don't read."""
-
-    key: tuple[str, ...]
-    why: str
-
-
-Answer = (
-    Value | Group | Interval | Union | Named | Function | Equation | Inequality | Residues | Progression | Ratio | Words
-    | Verdict | Empty | NumberSet | Conditioned | Opaque
-)  # fmt: skip
-
-_OPEN = frozenset(["(", "[", "{", "\\{", "lfloor", "lceil", "langle"])
-_CLOSE = frozenset([")", "]", "}", "\\}", "rfloor", "rceil", "rangle"])
 _RELATIONS = frozenset(["=", "<", ">", "le", "ge", "ne", "in", "equiv", "approx", "notin", "to", "mapsto", "sim"])
-_CONDITION_WORDS = frozenset(
-    "for where with if when whenever such provided given otherwise excluding except unless while as assuming".split()
-)
-# A condition of these words and letters alone says nothing but that the letters are arbitrary.
-_IDLE_WORDS = frozenset(
-    "for some any all every each where with is an a are arbitrary constant constants real reals number numbers the and "
-    "x r be can".split()
-)
-_LEAD = frozenset("all the every any only exactly each".split())
-_NOTHING = re.compile(
-    r"(?:there (?:is|are|exists?) )?no(?: such)?(?: (?:real|integer|positive|natural|rational|valid|nonzero))*"
-    r"(?: (?:solutions?|integers?|numbers?|functions?|values?|pairs?|triples?|polynomials?|sequences?|primes?|[a-z]))?(?: exists?)?"
-    r"|none(?: exists?)?|(?:the )?empty set|the set is empty|does not exist"
-)
-_PARITY = re.compile(
-    r"(?:(?:all|every|any|the) )?(?:(?P<a>odd|even)(?: (?:integers?|numbers?|values?(?: of)?))?(?: (?P<va>[a-z]))?"
-    r"|(?P<vb>[a-z]) (?:is |must be |are )?(?:an )?(?P<b>odd|even)(?: (?:integer|number))?"
-    r"|(?:integers |numbers )?(?P<vc>[a-z]) such that (?P<vd>[a-z]) is (?P<c>odd|even))"
-)
-_MULTIPLES = re.compile(
-    r"(?:(?:all|every|any|the) )?(?:(?P<va>[a-z]) is (?:a )?|integers |numbers )?(?:multiples? of|divisible by) (?P<m>\d{1,9})"
-)
-_FORM = re.compile(r"(?:all )?(?:(?:positive )?(?:integers?|numbers?)(?: [a-z])? )?of the form")
-_POLITE = frozenset(
-    "it is possible this can be done they he she exists exist always such a an the that we indeed so does do holds true".split()
-)
-_WINS = re.compile(r"(?:has a winning strategy|has the winning strategy|has a strategy|wins?(?: the game)?|always wins|can win|will win)$")
 _NUMBER_SETS = {"N": "N", "Z": "Z", "Q": "Q", "R": "R", "C": "C"}
-_NUMBER_WORDS = {
-    "all real numbers": "R", "all reals": "R", "real numbers": "R", "all integers": "Z", "integers": "Z",
-    "all positive integers": "Z+", "positive integers": "Z+", "all rational numbers": "Q", "all natural numbers": "N",
-    "every positive integer": "Z+", "all positive integers n": "Z+", "every integer": "Z", "any real number": "R",
-    "any positive integer": "Z+", "all complex numbers": "C",
-}  # fmt: skip
 
 
 def read(items: list[Token], *, grouped: bool = False) -> list[Answer]:
@@ -221,61 +82,6 @@ def read(items: list[Token], *, grouped: bool = False) -> list[Answer]:
     return readings
 
 
-def _depth(token: Token) -> int:
-    if token.kind in ("op", "cmd"):
-        return (token.text in _OPEN) - (token.text in _CLOSE)
-    return 0
-
-
-def split(items: list[Token], is_separator: Callable[[Token], bool]) -> list[list[Token]]:
-    """The pieces between separators that stand outside of all brackets."""
-    pieces: list[list[Token]] = [[]]
-    level = 0
-    for token in items:
-        level += _depth(token)
-        if level == 0 and _depth(token) == 0 and is_separator(token):
-            pieces.append([])
-        else:
-            pieces[-1].append(token)
-    return pieces
-
-
-def unwrap(items: list[Token]) -> list[Token]:
-    """Without braces around the whole, and without the punctuation at its ends."""
-    while items:
-        if items[-1].kind == "op" and items[-1].text in (".", ",", ";", ":", "!?") or items[-1] == ("op", "?"):
-            items = items[:-1]
-        elif items[0].kind == "op" and items[0].text in (",", ";", ":", "."):
-            items = items[1:]
-        elif items[0] == ("op", "{") and items[-1] == ("op", "}") and _wraps(items):
-            items = items[1:-1]
-        else:
-            break
-    return items
-
-
-def _wraps(items: list[Token]) -> bool:
-    """Whether the first token's bracket closes with the last token."""
-    level = 0
-    for index, token in enumerate(items):
-        level += _depth(token)
-        if level <= 0:
-            return index == len(items) - 1
-    return False
-
-
-def _phrase(items: list[Token]) -> tuple[str, ...]:
-    return tuple(
-        t.text.lower() if t.kind == "word" else ("\\" + t.text if t.kind == "cmd" else t.text)
-        for t in items
-        if not (t.kind == "op" and t.text in ("{", "}", '"', "."))
-    )
-
-
-def _has_words(items: list[Token]) -> bool:
-    return any(t.kind == "word" for t in items)
-
-
 class _Reader:
     """One way to read an answer (`tight`: an implied product binds tighter than a slash)."""
 
@@ -293,7 +99,9 @@ class _Reader:
         items = unwrap(items)
         if not items:
             raise Refused("it is empty")
-        if _has_words(items):
+        if has_words(items):
+            if items[0] == ("op", "\\{") and wraps(items) and not any(_is_separator(t) for t in items):
+                return self.answer(items[1:-1])  # {all odd integers}
             worded = self.worded(items)
             if worded is not None:
                 return worded
@@ -303,58 +111,70 @@ class _Reader:
 
     def worded(self, items: list[Token]) -> Answer | None:
         """An answer in words, or with a condition in words; `None` where the words only join formulas."""
-        phrase = _phrase(items)
+        phrase = phrase_of(items)
         text = " ".join(phrase)
         if text in ("yes", "true"):
             return Verdict(True)
         if text in ("no", "false"):
             return Verdict(False)
-        if _NOTHING.fullmatch(text):
+        if NOTHING.fullmatch(text):
             return Empty()
-        if text in _NUMBER_WORDS:
-            return NumberSet(_NUMBER_WORDS[text])
+        if text in NUMBER_WORDS:
+            return NumberSet(NUMBER_WORDS[text])
         if phrase[0] in ("yes", "no") and len(phrase) > 2 and phrase[1] in (",", ";", "-", "!"):
             rest = set(phrase[2:])
-            if rest <= _POLITE or (phrase[0] == "no" and rest <= _POLITE | {"not", "impossible", "cannot", "no"} and rest & {"not", "impossible", "cannot", "no"}):
+            if rest <= POLITE or (
+                phrase[0] == "no"
+                and rest <= POLITE | {"not", "impossible", "cannot", "no"}
+                and rest & {"not", "impossible", "cannot", "no"}
+            ):
                 return Verdict(phrase[0] == "yes")
-        match = _PARITY.fullmatch(text)
+        match = PARITY.fullmatch(text)
         if match is not None and (match["vc"] is None or match["vc"] == match["vd"]):
             parity = match["a"] or match["b"] or match["c"]
             return Residues(match["va"] or match["vb"] or match["vc"], 2, frozenset([1 if parity == "odd" else 0]))
-        match = _MULTIPLES.fullmatch(text)
+        match = MULTIPLES.fullmatch(text)
         if match is not None and int(match["m"]) > 0:
             return Residues(match["va"], int(match["m"]), frozenset([0]))
-        match = _FORM.match(text)
+        match = FORM.match(text)
         if match is not None:
             skip = len(match[0].split())
             rest_items = [t for t in items if not (t.kind == "op" and t.text in ("{", "}"))][skip:]
-            if rest_items and not _has_words(rest_items):
-                family = self.collection(_strip_open(items, skip))
+            if rest_items and not has_words(rest_items):
+                family = self.collection(skip_tokens(items, skip))
                 residue = as_residues(Named(("?",), family) if isinstance(family, Value) else family)
                 if residue is not None:
                     return residue
-        name = _name(items)
+        name = single_name(items)
         if name is not None:
             return Words((name,), name)
-        head, condition = _split_condition(items)
+        functions = self.functions(items)
+        if functions is not None:
+            return functions
+        head, condition = split_condition(items)
         if condition and head:
             if "if" in phrase or "otherwise" in phrase:
-                return Words(_words(phrase))
+                return Words(without_lead(phrase))
             inner = self.answer(head)
             if isinstance(inner, Words):
-                return Words(_words(phrase))
-            if _idle(condition, inner):
+                return Words(without_lead(phrase))
+            if says_nothing(condition, inner):
                 return inner
-            return Conditioned(inner, _phrase(condition))
-        head = _without_remark(items)
+            return Conditioned(inner, phrase_of(condition))
+        head = without_remark(items)
         if len(head) < len(items) and head:
             return self.answer(head)
-        loose = [t for t in _strip_units(items)[0] if t.kind == "word" and t.text.lower() not in ("or", "and")]
-        joined = [t.text.lower() for piece in split(items, _is_separator) for t in _strip_units(unwrap(piece))[0] if t.kind == "word"]
+        loose = [t for t in strip_units(items)[0] if t.kind == "word" and t.text.lower() not in ("or", "and")]
+        joined = [
+            t.text.lower()
+            for piece in split(items, _is_separator)
+            for t in strip_units(unwrap(piece))[0]
+            if t.kind == "word"
+        ]
         if loose and joined:
             if all(w in ("or", "and", "mod", "infinity") for w in joined):
                 return None
-            return Words(_words(phrase))
+            return Words(without_lead(phrase))
         return None
 
     # Formulas
@@ -380,14 +200,28 @@ class _Reader:
         if any(_is_dots(p) for p in pieces):
             return self.progression(pieces)
         read_items = [self.item(p) for p in pieces]
-        held = read_items[0]
-        free = _letters_of(held)
+        free = _letters_of(read_items[0])
+        condition: tuple[str, ...] = ()
         while len(read_items) > 1 and _restricts(read_items[-1], free):
-            last = read_items.pop()
-            piece = pieces.pop()
+            last, piece = read_items.pop(), pieces.pop()
             if not (isinstance(last, Named) and last.value in (NumberSet("R"), NumberSet("Z"))):
-                held = Conditioned(held, _phrase(piece))
-        return _gather(read_items) if len(read_items) > 1 else held
+                condition = (*phrase_of(piece), *condition)
+        alternatives = any(t.kind == "word" and t.text.lower() == "or" for t in items)
+        if len(read_items) > 1 and not alternatives:
+            _check_alternatives(read_items)
+        held = _gather(read_items, alternatives=alternatives) if len(read_items) > 1 else read_items[0]
+        return Conditioned(held, condition) if condition else held
+
+    def functions(self, items: list[Token]) -> Answer | None:
+        """Several functions, each with an idle condition of its own: "f(x)=0 for all x, and f(x)=x for all x"."""
+        pieces = [p for p in map(unwrap, split(items, _is_separator)) if p]
+        if not 1 < len(pieces) <= limits.MAX_ITEMS or any(_is_dots(p) for p in pieces):
+            return None
+        try:
+            found = [self.answer(p) for p in pieces]
+        except Refused:
+            return None
+        return _gather(found, alternatives=True) if all(isinstance(f, Function) for f in found) else None
 
     def union(self, parts: list[list[Token]]) -> Answer:
         var = None
@@ -416,9 +250,11 @@ class _Reader:
         """`n \\equiv 1, 2 \\pmod 3`; `f \\equiv 0` without a modulus is a constant function."""
         sides = split(items, lambda t: t == ("cmd", "equiv"))
         if len(sides) != 2:
-            raise Refused("its congruences can't be read")
+            return None  # none outside of brackets, or several: they are read one by one
         left, right = sides
-        modulus_at = next((i for i, t in enumerate(right) if t.text in ("pmod", "mod", "pod") and t.kind in ("cmd", "word")), None)
+        modulus_at = next(
+            (i for i, t in enumerate(right) if t.text in ("pmod", "mod", "pod") and t.kind in ("cmd", "word")), None
+        )
         if modulus_at is None:
             pieces = split(items, _is_separator)
             if len(pieces) > 1:
@@ -434,7 +270,7 @@ class _Reader:
         before, after = right[:modulus_at], _flat(right[modulus_at + 1 :])
         while before and before[-1] in (("op", "("), ("op", "{")):
             before = before[:-1]
-        while after and after[-1] in (("op", ")"), ("op", "}")) and not _balanced(after):
+        while after and after[-1] in (("op", ")"), ("op", "}")) and not balanced(after):
             after = after[:-1]
         modulus = self.expr(unwrap(after))
         variable = self.expr(left)
@@ -444,10 +280,9 @@ class _Reader:
             raise Refused("its congruence is not one for a letter")
         m = int(modulus.value)
         residues: set[int] = set()
-        body = before
-        if len(body) > 2 and body[0] == ("op", "\\{") and body[-1] == ("op", "\\}"):
-            body = body[1:-1]
-        for piece in split(body, _is_separator):
+        if len(before) > 2 and before[0] == ("op", "\\{") and before[-1] == ("op", "\\}"):
+            before = before[1:-1]
+        for piece in split(before, _is_separator):
             for residue in self.signs(unwrap(piece)):
                 if isinstance(residue, Op) and residue.op == "neg" and isinstance(residue.args[0], Num):
                     residue = Num(-residue.args[0].value)
@@ -463,7 +298,14 @@ class _Reader:
         both = []
         for plus, minus in (("+", "-"), ("-", "+")):
             both.append(
-                self.expr([Token("op", {"pm": plus, "mp": minus}[t.text]) if t.kind == "cmd" and t.text in ("pm", "mp") else t for t in items])
+                self.expr(
+                    [
+                        Token("op", {"pm": plus, "mp": minus}[t.text])
+                        if t.kind == "cmd" and t.text in ("pm", "mp")
+                        else t
+                        for t in items
+                    ]
+                )
             )
         return both
 
@@ -492,7 +334,7 @@ class _Reader:
         grouped = self.bracketed(items)
         if grouped is not None:
             return grouped
-        bare, unit = _strip_units(items)
+        bare, unit = strip_units(items)
         if bare and bare[0] == ("op", "$"):
             bare, unit = bare[1:], ("dollars", 1)
         if len(bare) == 1 and bare[0].kind == "cmd" and bare[0].text.startswith("mathbb "):
@@ -513,7 +355,7 @@ class _Reader:
     def bracketed(self, items: list[Token]) -> Answer | None:
         """A set, tuple, list in brackets or interval; `None` where the brackets only group a formula."""
         first, last = items[0], items[-1]
-        if first.kind != "op" or last.kind != "op" or not _wraps(items):
+        if first.kind != "op" or last.kind != "op" or not wraps(items):
             return None
         inner = items[1:-1]
         if first.text == "\\{" and last.text == "\\}":
@@ -533,9 +375,9 @@ class _Reader:
         if len(pieces) < 2:
             if first.text == "[" and last.text == "]" and pieces and pieces[0]:
                 raise Refused("square brackets around one thing may be its integer part")
-            if first.text == "(" and last.text == ")":
-                if any(t.text in _RELATIONS for t in inner) or self._is_group(inner):
-                    return self.item(inner)
+            parenthesised = first.text == "(" and last.text == ")"
+            if parenthesised and (any(t.text in _RELATIONS for t in inner) or self._is_group(inner)):
+                return self.item(inner)
             return None
         if any(not p for p in pieces) or len(pieces) > limits.MAX_ITEMS:
             raise Refused("an entry of it is empty, or there are too many")
@@ -555,7 +397,7 @@ class _Reader:
 
     def _is_group(self, items: list[Token]) -> bool:
         items = unwrap(items)
-        return bool(items) and items[0].text in ("(", "\\{", "[") and _wraps(items)
+        return bool(items) and items[0].text in ("(", "\\{", "[") and wraps(items)
 
     def set_builder(self, inner: list[Token]) -> Answer:
         for mark in (("cmd", "mid"), ("op", "|"), ("op", ":")):
@@ -571,7 +413,9 @@ class _Reader:
         shape = self.expr(member[0])
         if isinstance(shape, Sym):
             held = self.answer(condition)
-            if isinstance(held, Interval) and held.var == shape.name or isinstance(held, Residues) and held.var == shape.name:
+            if (isinstance(held, Interval) and held.var == shape.name) or (
+                isinstance(held, Residues) and held.var == shape.name
+            ):
                 return replace(held, var=None)
             raise Refused("its set can't be read")
         family = as_residues(Named(("?",), Value(shape)))
@@ -584,8 +428,8 @@ class _Reader:
         operators = []
         level = 0
         for t in items:
-            level += _depth(t)
-            if level == 0 and _depth(t) == 0 and t.text in _RELATIONS and t.kind in ("op", "cmd"):
+            level += depth_of(t)
+            if level == 0 and depth_of(t) == 0 and t.text in _RELATIONS and t.kind in ("op", "cmd"):
                 operators.append(t.text)
         if "approx" in operators or "sim" in operators:
             at = operators.index("approx") if "approx" in operators else operators.index("sim")
@@ -598,6 +442,10 @@ class _Reader:
             raise Refused("a side of its relation is empty")
         if set(operators) == {"="}:
             return self.equality(sides)
+        if operators == ["equiv"]:
+            congruence = self.congruence(items)
+            if congruence is not None:
+                return congruence
         if operators == ["in"]:
             return self.membership(sides)
         if set(operators) <= {"<", "le"} or set(operators) <= {">", "ge"}:
@@ -605,7 +453,9 @@ class _Reader:
         if operators == ["ne"]:
             left, right = self.expr(sides[0]), self.expr(sides[1])
             if isinstance(left, Sym) and not symbols(right):
-                return Named((left.name,), Union((Interval(None, right, False, False), Interval(right, None, False, False))))
+                return Named(
+                    (left.name,), Union((Interval(None, right, False, False), Interval(right, None, False, False)))
+                )
         raise Refused("its relations can't be read")
 
     def membership(self, sides: list[list[Token]]) -> Answer:
@@ -672,7 +522,13 @@ class _Reader:
             middle = parts[1]
             if isinstance(middle, Sym) and middle.name not in symbols(parts[0]) | symbols(parts[2]):
                 low, high = (None if infinite[0] else parts[0]), (None if infinite[2] else parts[2])
-                return Interval(low, high, operators[0] == "le" and low is not None, operators[1] == "le" and high is not None, middle.name)
+                return Interval(
+                    low,
+                    high,
+                    operators[0] == "le" and low is not None,
+                    operators[1] == "le" and high is not None,
+                    middle.name,
+                )
             raise Refused("its chain of inequalities can't be read")
         if len(parts) != 2 or any(infinite):
             raise Refused("its chain of inequalities can't be read")
@@ -697,17 +553,10 @@ def _join(sides: list[list[Token]], operators: list[str]) -> list[Token]:
     return out
 
 
-def _balanced(items: list[Token]) -> bool:
-    level = 0
-    for token in items:
-        level += _depth(token)
-        if level < 0:
-            return False
-    return level == 0
-
-
 def _is_separator(token: Token) -> bool:
-    return (token.kind == "op" and token.text in (",", ";", "&")) or (token.kind == "word" and token.text.lower() in ("or", "and"))
+    return (token.kind == "op" and token.text in (",", ";", "&")) or (
+        token.kind == "word" and token.text.lower() in ("or", "and")
+    )
 
 
 def _is_dots(items: list[Token]) -> bool:
@@ -724,7 +573,7 @@ def _infinity(items: list[Token]) -> str | None:
 def _names(items: list[Token]) -> tuple[str, ...] | None:
     """`x`, `x_1` or `(a,b,c)` on the left of an equals sign."""
     try:
-        if items and items[0] == ("op", "(") and items[-1] == ("op", ")") and _wraps(items):
+        if items and items[0] == ("op", "(") and items[-1] == ("op", ")") and wraps(items):
             parts = [Parser(p).parse() for p in split(items[1:-1], lambda t: t == ("op", ","))]
         else:
             parts = [Parser(items).parse()]
@@ -739,7 +588,7 @@ def _signature(items: list[Token]) -> tuple[str, tuple[str, ...]] | None:
     if len(items) < 4 or items[-1] != ("op", ")"):
         return None
     opening = next((i for i, t in enumerate(items) if t == ("op", "(")), 0)
-    if opening == 0 or not _wraps(items[opening:]):
+    if opening == 0 or not wraps(items[opening:]):
         return None
     try:
         name = Parser(items[:opening]).parse()
@@ -751,13 +600,21 @@ def _signature(items: list[Token]) -> tuple[str, tuple[str, ...]] | None:
     return name.name, params
 
 
-def _gather(items: list[Answer]) -> Answer:
-    """A bare list; names that stand at its members are taken out of it."""
+def _gather(items: list[Answer], *, alternatives: bool) -> Answer:
+    """A bare list; names that stand at its members are taken out of it.
+
+    `x=1, y=2` gives values to two letters; as `alternatives` (x=1 or y=2) it doesn't.
+    """
     flat: list[Answer] = []
     for item in items:
         if isinstance(item, Group) and item.kind == "list":
             flat.extend(item.items)
-        elif isinstance(item, Named) and len(item.names) == 1 and isinstance(item.value, Group) and item.value.kind == "list":
+        elif (
+            isinstance(item, Named)
+            and len(item.names) == 1
+            and isinstance(item.value, Group)
+            and item.value.kind == "list"
+        ):
             flat.extend(Named(item.names, v) for v in item.value.items)
         else:
             flat.append(item)
@@ -768,9 +625,24 @@ def _gather(items: list[Answer]) -> Answer:
         if len(same) + len(bare) == len(flat) and isinstance(flat[0], Named):
             return Named(first.names, Group("list", tuple(f.value if isinstance(f, Named) else f for f in flat)))
         names = [f.names[0] for f in flat if isinstance(f, Named) and len(f.names) == 1]
-        if len(names) == len(flat) == len(set(names)):
+        if len(names) == len(flat) == len(set(names)) and not alternatives:
             return Named(tuple(names), Group("list", tuple(f.value for f in flat if isinstance(f, Named))))
     return Group("list", tuple(flat))
+
+
+def _check_alternatives(items: list[Answer]) -> None:
+    """Refuses a list of conditions that may be meant to hold together: `x>1, x<3` is not a union.
+
+    Intervals that have nothing in common (`x<1, x>3`) can only be alternatives.
+    """
+    if sum(isinstance(i, (Residues, Inequality, Equation)) for i in items) > 1:
+        raise Refused("its conditions may be meant together, or one by one")
+    intervals = [i for i in items if isinstance(i, Interval)]
+    for index, one in enumerate(intervals):
+        for other in intervals[:index]:
+            ends = ((one.high, other.low), (other.high, one.low))
+            if not any(isinstance(high, Num) and isinstance(low, Num) and high.value < low.value for high, low in ends):
+                raise Refused("its conditions may be meant together, or one by one")
 
 
 def _letters_of(answer: Answer) -> frozenset[str]:
@@ -786,197 +658,17 @@ def _restricts(answer: Answer, letters: frozenset[str]) -> bool:
     """Whether it says no more than where one of these letters lies: `k \\ge 1` behind `n=3k`."""
     if isinstance(answer, Interval):
         return answer.var in letters
-    return isinstance(answer, Named) and len(answer.names) == 1 and answer.names[0] in letters and isinstance(answer.value, (NumberSet, Union))
+    return (
+        isinstance(answer, Named)
+        and len(answer.names) == 1
+        and answer.names[0] in letters
+        and isinstance(answer.value, (NumberSet, Union))
+    )
 
 
 def _one_value(exprs: list[Expr]) -> bool:
-    from .algebra import Algebra  # noqa: PLC0415
+    from .algebra import Algebra
 
     algebra = Algebra()
     values = [algebra.of(e) for e in exprs]
     return all(algebra.same(values[0], v) for v in values[1:])
-
-
-def as_interval(group: Group) -> Interval | None:
-    """A pair in brackets, read as an interval."""
-    low, high = group.items
-    if isinstance(low, Value) and isinstance(high, Value) and low.unit is None and high.unit is None:
-        closed = group.kind == "bracket"
-        return Interval(low.expr, high.expr, closed, closed)
-    return None
-
-
-def as_residues(answer: Answer) -> Residues | None:
-    """`n = 4k+3` as the numbers that leave 3 when divided by 4.
-
-    Only with 0 <= 3 < 4, or a negative rest above -4: `n=4k+7` would leave open whether 3 is meant too.
-    """
-    var = None
-    if isinstance(answer, Named) and len(answer.names) == 1:
-        var, answer = answer.names[0], answer.value
-    if isinstance(answer, Residues):
-        return answer
-    if var is None or not isinstance(answer, Value) or answer.unit is not None or answer.rounded:
-        return None  # a bare 2k-1 is a formula in k, not the odd numbers
-    letters = symbols(answer.expr)
-    if len(letters) != 1:
-        return None
-    from .algebra import Algebra  # noqa: PLC0415
-
-    algebra = Algebra()
-    try:
-        form = algebra.of(answer.expr)
-    except Refused:
-        return None
-    if not algebra.letters_only(form) or form.den != {(): 1} or set(form.num) - {(), ((0, 1),)}:
-        return None
-    slope, rest = form.num.get(((0, 1),), Fraction(0)), form.num.get((), Fraction(0))
-    if slope.denominator != 1 or rest.denominator != 1 or not 2 <= slope <= 10**9 or not -slope < rest < slope:
-        return None
-    return Residues(None if var == "?" else var, int(slope), frozenset([int(rest) % int(slope)]))
-
-
-def _words(phrase: tuple[str, ...]) -> tuple[str, ...]:
-    while len(phrase) > 1 and phrase[0] in _LEAD:
-        phrase = phrase[1:]
-    return phrase
-
-
-def _name(items: list[Token]) -> str | None:
-    """A single name, such as Alice, or Alice with "wins" after it."""
-    plain = [t for t in items if not (t.kind == "op" and t.text in ("{", "}", ".", '"'))]
-    if not plain or plain[0].kind != "word" or not plain[0].text[0].isupper() or not plain[0].text[1:].islower():
-        return None
-    if any(t.kind not in ("word", "sym") for t in plain) or plain[0].text.lower() in _LEAD | {"no", "yes", "not", "none", "both"}:
-        return None
-    rest = " ".join(t.text.lower() for t in plain[1:])
-    if rest and not _WINS.fullmatch(rest):
-        return None
-    return plain[0].text.lower()
-
-
-def _split_condition(items: list[Token]) -> tuple[list[Token], list[Token]]:
-    """What stands before "for", "where", "if", ... and what from there on."""
-    level = 0
-    for index, token in enumerate(items):
-        level += _depth(token)
-        opening = token == ("op", "(") and index + 1 < len(items) and _condition_at(items, index + 1)
-        if (level == 0 or level == 1 and opening) and index and (_condition_at(items, index) or opening):
-            return unwrap(items[:index]), items[index:]
-        if level == 1 and index and token == ("op", "{") and _condition_at(items, index + 1) and items[index - 1].text not in ("^", "_"):
-            return unwrap(items[:index]), items[index:]
-    return items, []
-
-
-def _condition_at(items: list[Token], index: int) -> bool:
-    return index < len(items) and items[index].kind == "word" and items[index].text.lower() in _CONDITION_WORDS
-
-
-def _without_remark(items: list[Token]) -> list[Token]:
-    """Without a remark in parentheses at the end, such as "(about 18.9 cards)"."""
-    plain = items
-    while plain and plain[-1] == ("op", "}"):
-        plain = plain[:-1]
-    if not plain or plain[-1] != ("op", ")"):
-        return items
-    for start in range(len(plain) - 2, 0, -1):
-        if plain[start] == ("op", "(") and _wraps(plain[start:]):
-            words = [t.text.lower() for t in plain[start + 1 :] if t.kind in ("word", "cmd")]
-            if words and words[0] in ("about", "approximately", "approx", "roughly", "around", "or", "ie", "nearly"):
-                head = plain[:start]
-                while head and head[-1] == ("op", "{"):
-                    head = head[:-1]
-                return unwrap(head) if words[0] != "or" or "about" in words or "approximately" in words else items
-            return items
-    return items
-
-
-def _idle(condition: list[Token], inner: Answer) -> bool:
-    """Whether a condition only says that the letters of the answer are arbitrary."""
-    letters: frozenset[str] = frozenset()
-    if isinstance(inner, Function):
-        letters = symbols(inner.body) | set(inner.params)
-    elif isinstance(inner, Group) and all(isinstance(i, Function) for i in inner.items):
-        for item in inner.items:
-            if isinstance(item, Function):
-                letters |= symbols(item.body) | set(item.params)
-    if not letters:
-        return False
-    words = [t for t in condition if not (t.kind == "op" and t.text in ("{", "}", "(", ")", ","))]
-    seen = False
-    for token in words:
-        if token.kind == "word" and token.text.lower() in _IDLE_WORDS:
-            continue
-        if token.kind == "sym" and token.text in letters:
-            seen = True
-            continue
-        if token in (("cmd", "in"), ("cmd", "mathbb R")):
-            continue
-        return False
-    return seen or any(t.text.lower() in ("constant", "constants", "reals", "numbers") for t in words)
-
-
-_DEGREES = frozenset(["degree", "degrees"])
-
-
-def _strip_units(items: list[Token]) -> tuple[list[Token], tuple[str, int] | None]:
-    """The formula before a unit, and the unit with its power."""
-    plain = list(items)
-    power = 1
-    tail = [t for t in plain if not (t.kind == "op" and t.text in ("{", "}"))]
-    if len(tail) >= 3 and tail[-2] == ("op", "^") and tail[-3].kind == "word" and tail[-1].text in ("2", "3"):
-        power = int(tail[-1].text)
-        at = len(plain) - 1 - plain[::-1].index(Token("op", "^"))
-        plain = plain[:at]
-    unit = None
-    end = len(plain)
-    names: list[str] = []
-    while end:
-        token = plain[end - 1]
-        if token.kind == "word" and token.text.lower() in UNIT_WORDS:
-            names.append(token.text.lower())
-        elif not (token.kind == "op" and token.text in ("{", "}") and _brace_of_words(plain, end - 1)):
-            break
-        end -= 1
-    if not names or end == 0:
-        return items, None
-    head = plain[:end]
-    if not _balanced(head):
-        return items, None
-    name = names[0]
-    if "square" in names[1:]:
-        power = 2
-    if "cubic" in names[1:]:
-        power = 3
-    if len([n for n in names if n not in ("square", "cubic")]) > 1:
-        return items, None
-    unit = ("degree", 1) if name in _DEGREES else (name, power)
-    return head, unit
-
-
-def _brace_of_words(items: list[Token], at: int) -> bool:
-    """Whether the brace at this place belongs to a group of words (that of a \\text)."""
-    if items[at].text == "}":
-        level = 0
-        for index in range(at, -1, -1):
-            level += (items[index].text == "}") - (items[index].text == "{") if items[index].kind == "op" else 0
-            if level == 0:
-                inner = items[index + 1 : at]
-                return bool(inner) and all(t.kind == "word" for t in inner)
-        return False
-    return at + 1 < len(items) and items[at + 1].kind == "word"
-
-
-def _strip_open(items: list[Token], skip: int) -> list[Token]:
-    """The tokens after the first `skip` ones that are not braces."""
-    count = 0
-    for index, token in enumerate(items):
-        if token.kind == "op" and token.text in ("{", "}"):
-            continue
-        if count == skip:
-            rest = items[index:]
-            while rest and not _balanced(rest) and rest[-1] == ("op", "}"):
-                rest = rest[:-1]
-            return rest
-        count += 1
-    return []

@@ -46,11 +46,11 @@ def main() -> None:
 
 def _handle(request: dict[str, Any]) -> Any:
     if request["op"] == "chunk":
-        from .compare import cheap_chunk  # noqa: PLC0415
-        from .policy import Policy  # noqa: PLC0415
+        from .checker import cheap_chunk
+        from .policy import Policy
 
         return cheap_chunk(request["pairs"], Policy(**request["policy"]), request["marks"])
-    from . import symbolic  # noqa: PLC0415 - a second or two, which "load" asks for by itself
+    from . import symbolic
 
     return symbolic.handle(request)
 
@@ -63,7 +63,7 @@ def _send(replies: Any, message: dict[str, Any]) -> None:
 
 def _limit(seconds: float, memory_mb: int) -> None:
     """Limits that the kernel enforces, also inside of one long computation in C."""
-    import resource  # noqa: PLC0415
+    import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = memory_mb * 2**20

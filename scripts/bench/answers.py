@@ -31,7 +31,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 INSPECT = ["inspect_ai==0.3.285", "latex2sympy2_extended==1.11.0", "antlr4-python3-runtime==4.13.2"]
-WARM_UP = [("$x^2-1$", r"\boxed{(x-1)(x+1)}"), ("$\\sqrt{8}$", r"\boxed{2\sqrt{2}}"), ("$\\sqrt{2}$", r"\boxed{1.4}")] * 3
+WARM_UP = [
+    ("$x^2-1$", r"\boxed{(x-1)(x+1)}"),
+    ("$\\sqrt{8}$", r"\boxed{2\sqrt{2}}"),
+    ("$\\sqrt{2}$", r"\boxed{1.4}"),
+] * 3
 SECONDS = 5.0  # the limit for one pair, for all of them
 
 Outcome = str
@@ -42,7 +46,7 @@ Contender = Callable[[str, str], Outcome]
 
 
 def ours() -> Contender:
-    from judge.answers import Policy, compare  # noqa: PLC0415
+    from judge.answers import Policy, compare
 
     policy = Policy(seconds=SECONDS)
     return lambda gold, reply: compare(gold, reply, policy).outcome
@@ -50,10 +54,10 @@ def ours() -> Contender:
 
 def math_verify() -> Contender:
     """As it comes: default settings; a bare gold answer is put between dollar signs, as its README asks for."""
-    import logging  # noqa: PLC0415
+    import logging
 
     logging.disable(logging.CRITICAL)
-    from math_verify import parse, verify  # noqa: PLC0415
+    from math_verify import parse, verify
 
     def contend(gold: str, reply: str) -> Outcome:
         try:
@@ -69,12 +73,12 @@ def math_verify() -> Contender:
 
 def inspect_math() -> Contender:
     """A parse failure or a limit is counted as undecided, though it scores them as incorrect."""
-    import asyncio  # noqa: PLC0415
-    import inspect as python_inspect  # noqa: PLC0415
+    import asyncio
+    import inspect as python_inspect
 
-    from inspect_ai.model import ModelOutput  # noqa: PLC0415
-    from inspect_ai.scorer import Target, math  # noqa: PLC0415
-    from inspect_ai.solver import TaskState  # noqa: PLC0415
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import Target, math
+    from inspect_ai.solver import TaskState
 
     scorer: Any = math()
     loop = asyncio.new_event_loop()
@@ -226,10 +230,10 @@ def rewritings(gold: str, rng: random.Random) -> Iterator[str]:
         yield text.replace(r"\frac", r"\dfrac")
         yield re.sub(r"\\frac\{(\d+)\}\{(\d+)\}", r"\1/\2", text)
         yield re.sub(r"\\frac\{(\d+)\}\{(\d+)\}", lambda m: rf"\frac{{{3 * int(m[1])}}}{{{3 * int(m[2])}}}", text)
-    if "\\" in text and re.fullmatch(r"[\d\\{}a-zA-Z^+\-*() ]+", text) and "\\le" not in text and "text" not in text:
-        if not re.search(r"[a-zA-Z]\(|\\(?:cup|ge|ne|in\b)", text):
-            yield rf"2\cdot\frac{{{text}}}{{2}}"
-            yield rf"1+{text}-1" if not text.startswith("-") else rf"{text}+1-1"
+    formula = "\\" in text and re.fullmatch(r"[\d\\{}a-zA-Z^+\-*() ]+", text)
+    if formula and not re.search(r"[a-zA-Z]\(|text|\\(?:cup|le|ge|ne|in\b)", text):
+        yield rf"2\cdot\frac{{{text}}}{{2}}"
+        yield rf"1+{text}-1" if not text.startswith("-") else rf"{text}+1-1"
 
 
 def inspect_python(given: str | None) -> str | None:
@@ -252,7 +256,9 @@ def inspect_python(given: str | None) -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=1000, help="pairs of different and of rewritten golds (default 1000)")
+    parser.add_argument(
+        "--pairs", type=int, default=1000, help="pairs of different and of rewritten golds (default 1000)"
+    )
     parser.add_argument("--runs", type=int, default=5, help="how often each contender takes its turn (default 5)")
     parser.add_argument("--inspect-python", metavar="PATH", help="an interpreter that has inspect_ai")
     parser.add_argument("--no-inspect", action="store_true", help="leave Inspect AI out")

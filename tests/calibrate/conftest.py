@@ -69,9 +69,10 @@ class Maker:
             )
             journal.append(record)
 
-    def answer(self, solution_id: str, outcome: str, checker: str = "default") -> None:
+    def answer(self, solution_id: str, outcome: str, checker: str = "strict") -> None:
         with self.study.journal("answers", checker, Answer) as journal:
-            journal.append(Answer(key=solution_id, solution_id=solution_id, checker=checker, outcome=outcome))  # type: ignore[arg-type]
+            fields = {"key": f"{solution_id}/{outcome}", "solution_id": solution_id, "gold": "g", "extracted": "a"}
+            journal.append(Answer(checker=checker, outcome=outcome, **fields))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -88,9 +89,9 @@ def metrics_of(make: Maker, taxonomy: Taxonomy) -> Callable[..., dict[str, Any]]
     from calibrate.metrics import build
     from calibrate.pairs import Terms
 
-    def compute(judges: list[str] | None = None, checker: str | None = None, **terms: Any) -> dict[str, Any]:
+    def compute(judges: list[str] | None = None, **terms: Any) -> dict[str, Any]:
         labels = collect(make.study, [], FromStudy(), taxonomy)
-        material = gather(make.study, labels, taxonomy, judges, checker)
+        material = gather(make.study, labels, taxonomy, judges)
         return build(material, Terms(TAGS, **terms), Intervals(0, 200))
 
     return compute

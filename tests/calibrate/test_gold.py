@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from generate.journal import BadInput, Failure
+from judge.verdicts import Opinion
 from tests.calibrate.conftest import Maker
 
 Metrics = Callable[..., dict[str, Any]]
@@ -201,19 +202,44 @@ def test_the_constant_predictor_stands_beside_the_judges(make: Maker, metrics_of
     assert constant["verdict"]["cohen_kappa"]["value"] == 0 and constant["verdict"]["cohen_kappa"]["degenerate"]
 
 
-def test_judges_and_checkers_that_are_not_there_are_bad_input(make: Maker, metrics_of: Metrics) -> None:
+def test_judges_that_are_not_there_are_bad_input(make: Maker, metrics_of: Metrics) -> None:
     make.solution("s")
     make.verdict("s", "correct")
     with pytest.raises(BadInput, match="'x' has judged nothing here; there are: j"):
         metrics_of(judges=["x"])
-    make.answer("s", "equal", "one")
-    assert metrics_of()["final_answers"]["checker"] == "one"
-    make.answer("s", "equal", "two")
-    with pytest.raises(BadInput, match="checker: several"):
-        metrics_of()
-    with pytest.raises(BadInput, match="'three' has checked nothing"):
-        metrics_of(checker="three")
-    assert metrics_of(checker="two")["final_answers"]["checker"] == "two"
+
+
+def test_the_lenient_reading_stands_beside_the_strict_one_where_it_differs(make: Maker, metrics_of: Metrics) -> None:
+    for name, strict, lenient in (("s", "equal", "equal"), ("t", "different", "equal"), ("u", "undecided", "equal")):
+        make.problem(name, answer="1")
+        make.solution(name)
+        make.answer(name, strict)
+        make.answer(name, lenient, "lenient")
+    accuracy = metrics_of()["final_answers"]["overall"]
+    assert (accuracy["value"], accuracy["n"]) == (0.5, 2)
+    assert accuracy["bounds"] == {"low": 1 / 3, "high": 2 / 3, "n": 3}
+    assert (accuracy["lenient"]["value"], accuracy["lenient"]["n"]) == (1.0, 3)
+    for name in "tu":
+        make.answer(name, "equal")
+    assert metrics_of()["final_answers"]["overall"]["lenient"] is None
+
+
+def test_a_models_opinion_on_an_undecided_answer_is_counted_apart(make: Maker, metrics_of: Metrics) -> None:
+    for name, outcome in (("s", "equal"), ("t", "undecided"), ("u", "undecided")):
+        make.problem(name, answer="1")
+        make.solution(name)
+        make.answer(name, outcome)
+    before = metrics_of()["final_answers"]["overall"]
+    assert before["asked_model"] is None
+    with make.study.journal("opinions", "m", Opinion) as journal:
+        for name, gold in (("s", "g"), ("t", "g"), ("u", "another gold answer")):
+            fields = {"key": name, "solution_id": name, "judge": "m", "judge_key": "k", "answer": "a"}
+            journal.append(Opinion(gold=gold, outcome="equal", **fields))
+    after = metrics_of()["final_answers"]["overall"]
+    assert after["asked_model"] == {"m": {"equal": 1, "different": 0, "unsure": 0, "error": 0}}  # of t alone
+    assert {k: v for k, v in after.items() if k != "asked_model"} == {
+        k: v for k, v in before.items() if k != "asked_model"
+    }
 
 
 def test_weights_that_are_not_used_are_said(make: Maker, metrics_of: Metrics) -> None:

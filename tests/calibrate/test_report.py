@@ -16,7 +16,7 @@ from tests.calibrate.conftest import Maker
 
 Metrics = Callable[..., dict[str, Any]]
 SETTINGS = {
-    "checker": None, "missing": "leave_out", "pass_threshold": None, "taxonomy": "two", "seed": 0, "resamples": 200
+    "missing": "leave_out", "pass_threshold": None, "taxonomy": "two", "seed": 0, "resamples": 200
 }  # fmt: skip
 
 

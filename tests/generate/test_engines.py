@@ -171,7 +171,7 @@ def test_no_value_of_a_key_reaches_any_file_or_log(server, stage, tmp_path):
     Misbehaving.plan = [(500, "oops"), (200, "I think")]
     written = stage("generate", *words, env={"TEST_KEY": SECRET})
     assert written.returncode == 0, written.stderr
-    judged = stage("judge", *words, "program.thinking_tokens=7", env={"TEST_KEY": SECRET})
+    judged = stage("judge", *words, env={"TEST_KEY": SECRET})
     assert judged.returncode == 0, judged.stderr
     Misbehaving.plan = [(401, "bad key")]
     refused = stage("judge", *words, "retry_errors=true", env={"TEST_KEY": SECRET})

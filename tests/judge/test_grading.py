@@ -13,7 +13,7 @@ from generate.engines import Refused, Sampling
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.stage import EngineGone
-from judge.grading import Grader, GradingAdapter, grade, grade_schema, inputs_of, verdict_of
+from judge.grading import Grader, grade, grade_schema, grading_adapter, inputs_of, verdict_of
 from judge.lm import dspy_lm
 from judge.program import Judge, verdict_key
 from tests.conftest import reply
@@ -26,13 +26,13 @@ SOLUTION = Solution(
 
 def program(**changes):
     return Judge(**{"name": "judge", "instructions": "Grade it.", "reasoning_characters": 200, "fallacies": 2,
-                    "quote_characters": 80, "explanation_characters": 80, "thinking_tokens": 0, **changes})  # fmt: skip
+                    "quote_characters": 80, "explanation_characters": 80, **changes})  # fmt: skip
 
 
 def judged(engine, taxonomy, solutions=(SOLUTION,), in_flight=4):
     """Each solution's verdict, as the stage makes it."""
     grader = Grader(program().instructions)
-    adapter = GradingAdapter(taxonomy, program().schema(taxonomy))
+    adapter = grading_adapter(taxonomy, program().schema(taxonomy))
 
     async def one(solution):
         said, vote, usage = await grade(grader, inputs_of(PROBLEM, solution))
@@ -142,7 +142,7 @@ def test_many_at_once_do_not_mix_up_their_replies(scripted, taxonomy):
 
 def test_the_sync_bridge_gives_the_same_from_a_thread(scripted, taxonomy):
     engine = scripted(lambda chat, sampling: reply(said("correct")))
-    adapter = GradingAdapter(taxonomy, program().schema(taxonomy))
+    adapter = grading_adapter(taxonomy, program().schema(taxonomy))
     with dspy.context(lm=dspy_lm(engine, Sampling()), adapter=adapter, disable_history=True):
         assert Grader("Grade it.")(**inputs_of(PROBLEM, SOLUTION)).verdict == "correct"
 
@@ -189,13 +189,14 @@ def test_a_changed_rubric_text_program_or_model_is_new_work(taxonomy):
     from generate.models import Model
 
     model = Model(name="m", id="a/b")
-    base = program().judge_key(taxonomy, model, {}, 0)
-    assert base == program().judge_key(taxonomy, model, {}, 0)
+    sampling = program().sampling(model)
+    base = program().judge_key(taxonomy, model, {}, sampling)
+    assert base == program(name="other").judge_key(taxonomy, model, {}, sampling)
     others = {
-        program(instructions="Grade it well.").judge_key(taxonomy, model, {}, 0),
-        program().judge_key(taxonomy, Model(name="m", id="a/b", revision="x"), {}, 0),
-        program().judge_key(taxonomy, model, {"base_url": "http://127.0.0.1:1/v1"}, 0),
-        program().judge_key(taxonomy, model, {}, 1),
+        program(instructions="Grade it well.").judge_key(taxonomy, model, {}, sampling),
+        program().judge_key(taxonomy, Model(name="m", id="a/b", revision="x"), {}, sampling),
+        program().judge_key(taxonomy, model, {"base_url": "http://127.0.0.1:1/v1"}, sampling),
+        program().judge_key(taxonomy, model, {}, program().sampling(model, seed=1)),
     }
     assert len(others | {base}) == 5
     key = verdict_key(base, PROBLEM, SOLUTION)

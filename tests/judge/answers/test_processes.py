@@ -46,8 +46,9 @@ def test_work_that_takes_too_long_is_ended_and_the_next_one_goes_on() -> None:
 
 
 def test_work_that_takes_too_much_memory_is_ended() -> None:
+    huge = ["o", "pow", [["n", "0x2", "0x1"], ["n", hex(10**11), "0x1"]]]  # the guards would never let it through
     with pytest.raises(pool.Failed, match=r"memory|ended early"):
-        pool.shared().ask({"op": "test memory", "pairs": []}, 30.0, 600)
+        pool.shared().ask({"op": "expressions", "pairs": [[huge, huge]], "whole": []}, 30.0, 600)
     assert compare(*HARD).outcome == "equal"
 
 

@@ -11,15 +11,22 @@ from .outcome import Extraction
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{)")
 _BOX_OR_BRACE = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{|\\.|[{}]", re.DOTALL)
 _BOX_TOKEN = re.compile(r"\\boxed\s*(\\[a-zA-Z]+|[0-9A-Za-z])(?![{a-zA-Z])")
-_PLACEHOLDER = re.compile(r"(?:\s|\.|\\[lc]?dots|\\,|\$|_|\?|…|answer|ANSWER|your answer|\\text\{[^{}]*answer[^{}]*\}|\\cdot)*", re.I)
+_PLACEHOLDER = re.compile(
+    r"(?:\s|\.|\\[lc]?dots|\\,|\$|_|\?|…|answer|ANSWER|your answer|\\text\{[^{}]*answer[^{}]*\}|\\cdot)*", re.I
+)
 # What may stand between two boxes that together are one answer.
-_JOINT = re.compile(r"(?:[\s$,;.&*]|\\[,;:!\[\]() ]|\\(?:q?quad|text)(?![a-z])|\{|\}|\band\b|\bor\b|\bas well as\b|\balong with\b)*")
+_JOINT = re.compile(
+    r"(?:[\s$,;.&*]|\\[,;:!\[\]() ]|\\(?:q?quad|text)(?![a-z])|\{|\}|\band\b|\bor\b|\bas well as\b|\balong with\b)*"
+)
 _MARKER = re.compile(
-    r"(?:\b(?P<final>final\s+answers?|answers?|ans|solution\s+set|result)\b[\s*_#}]*"
+    r"(?:\b(?P<final>final\s+answers?|answers?|ans|solution\s+set)\b[\s*_#}]*"
     r"(?:(?P<colon>[:=：])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
     re.I,
 )
-_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]*|\*\*)[ \t]*(?:the[ \t]+)?(?:final[ \t]+)?answers?[ \t]*:?[ \t]*\**[ \t]*:?[ \t]*$", re.I | re.M)
+_HEADING = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]*|\*\*)[ \t]*(?:the[ \t]+)?(?:final[ \t]+)?answers?[ \t]*:?[ \t]*\**[ \t]*:?[ \t]*$",
+    re.I | re.M,
+)
 _HEDGE = re.compile(
     r"\b(?:if|whether|suppose|assum\w+|might|would|could|claim\w*|guess\w*|conjectur\w+|maybe|perhaps|not|wrong|incorrect|"
     r"unless|think|why|suspect\w*|expect\w*)\b",
@@ -32,6 +39,9 @@ _WEAK = re.compile(
     re.I,
 )
 _CONCLUDES = re.compile(r"\b(?:so|thus|hence|therefore|consequently|finally|we (?:get|obtain|find|conclude))\b", re.I)
+_TITLE = re.compile(
+    r"\s*(?:step|case|part|lemma|claim|theorem|section|subcase|problem|figure)\b|\s*\d+[.)]\s*[A-Za-z]|.*:\s*$", re.I
+)
 # Words of an argument: a short reply that has one of them is a sentence about the problem, not a bare answer.
 _DISCOURSE = re.compile(
     r"\b(?:we|(?-i:I)|our|us|so|thus|hence|therefore|because|since|let|cannot|can't|find|need|show|prove|proof|note|then|"
@@ -39,12 +49,20 @@ _DISCOURSE = re.compile(
     r"obtain|conclude|follows|claim|boxed)\b",
     re.I,
 )
-_STATED = re.compile(r"[\d$\\({\[\-+*√π∅±|]|[a-zA-Z]\s*(?:=|\(|\^|_|\b(?![a-z]))")
+_STATED = re.compile(r"(?![aAI]\s+[a-z])(?:[\d$\\({\[\-+*√π∅±|]|[a-zA-Z]\s*(?:=|\(|\^|_|\b(?![a-z])))")
 _STATED_WORDS = re.compile(
     r"(?:yes|no|none|true|false|no\s+(?:solutions?|such|real|integer|positive)|all|odd|even|both|there\s+(?:is|are)\s+no|"
     r"infinitely|zero|one|two|three|four|five|six|seven|eight|nine|ten|[A-Z][a-z]+)\b",
 )
-_UNSURE_END = re.compile(r"^\s*(?:at\s+(?:least|most)|not\b|more\s+than|less\s+than|unknown|unclear|correct|right|wrong|as follows)", re.I)
+_PLAIN_WORDS = re.compile(r"(?:yes|no|none|true|false|no\s+solutions?)\b", re.I)
+_OPENING = re.compile(
+    r"(?:\W|_|\b(?:so|thus|hence|therefore|actually|finally|correction|wait|but|and|the|our|my|correct|final|that|means|in|"
+    r"fact|conclusion|we|conclude|consequently|final)\b)*",
+    re.I,
+)
+_UNSURE_END = re.compile(
+    r"^\s*(?:at\s+(?:least|most)|not\b|more\s+than|less\s+than|unknown|unclear|correct|right|wrong|as follows)", re.I
+)
 
 
 def extract(text: str | None, *, reasoning_start: str = "<think>", reasoning_end: str = "</think>") -> Extraction:
@@ -108,7 +126,8 @@ def _visible(text: str, offset: int, opening: str, closing: str) -> list[tuple[i
 
 def _in_segment(text: str, start: int, end: int) -> Extraction | None:
     box = _last_box(text, start, end)
-    stated = _last_statement(text, box.end if box is not None and box.end is not None else start, end)
+    after = start if box is None or box.end is None else box.end
+    stated = _last_statement(text, after, end, over_a_box=box is not None)
     if box is not None and stated is None:
         return box
     if stated is not None:
@@ -169,10 +188,8 @@ def _last_box(text: str, start: int, end: int) -> Extraction | None:
     boxes = _boxes(text, start, end)
     real = [b for b in boxes if not _PLACEHOLDER.fullmatch(text[b.inner : min(b.inner_end, b.inner + 200)])]
     if not real:
-        bare = None
-        for bare in _BOX_TOKEN.finditer(text, start, end):
-            pass
-        return _take(text, bare.start(1), bare.end(1), "boxed") if bare is not None else None
+        bare = list(_BOX_TOKEN.finditer(text, start, end))[-1:]
+        return _take(text, bare[0].start(1), bare[0].end(1), "boxed") if bare else None
     last = first = real[-1]
     for earlier in reversed(real[:-1]):
         between = text[earlier.end : first.start]
@@ -193,8 +210,12 @@ def _sentence_start(text: str, position: int, start: int) -> int:
     return max(start, *(text.rfind(mark, start, position) + 1 for mark in (".", "\n", "?", "!", ";")))
 
 
-def _last_statement(text: str, start: int, end: int) -> Extraction | None:
-    """The last "answer: ...", "the final answer is ...", or heading with the answer below it."""
+def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Extraction | None:
+    """The last "answer: ...", "the final answer is ...", or heading with the answer below it.
+
+    One that stands behind a box replaces it only if it is a sentence of its own, and looks like mathematics: "We check
+    that the answer is right for n = 3" and "Answer: see above" don't.
+    """
     window = max(start, end - limits.STATEMENT_WINDOW)
     found: Extraction | None = None
     for match in _HEADING.finditer(text, window, end):
@@ -206,7 +227,10 @@ def _last_statement(text: str, start: int, end: int) -> Extraction | None:
             took = _answer_clause(text, below, stop, "final-answer line")
             found = took or found
     for match in list(_MARKER.finditer(text, window, end))[-limits.MAX_STATEMENTS :]:
-        if _HEDGE.search(text, _sentence_start(text, match.start(), window), match.start()):
+        sentence = _sentence_start(text, match.start(), window)
+        if _HEDGE.search(text, sentence, match.start()):
+            continue
+        if over_a_box and not _OPENING.fullmatch(text, sentence, match.start()):
             continue
         stop = _line_end(text, match.end(), end)
         if not text[match.end() : stop].strip(" \t*_$"):
@@ -224,6 +248,12 @@ def _last_statement(text: str, start: int, end: int) -> Extraction | None:
         else:
             how = "final-answer line" if match["colon"] else "answer sentence"
             took = _answer_clause(text, match.end(), stop, how)
+        if (
+            took is not None
+            and over_a_box
+            and not (_STATED.match(took.text or "") or _PLAIN_WORDS.match(took.text or ""))
+        ):
+            took = None
         if took is not None and (found is None or (took.start or 0) >= (found.start or 0)):
             found = took
     return found
@@ -289,7 +319,7 @@ def _emphasised(text: str, start: int, end: int) -> Extraction | None:
     tail = max(start, end - 600)
     last = None
     for match in re.compile(r"\*\*([^*\n]{1,200})\*\*").finditer(text, tail, end):
-        if re.search(r"\d|\$|\\", match[1]) and not _DISCOURSE.search(match[1]):
+        if re.search(r"\d|\$|\\", match[1]) and not _DISCOURSE.search(match[1]) and not _TITLE.match(match[1]):
             last = match
     return _take(text, last.start(1), last.end(1), "bold") if last is not None else None
 
@@ -300,9 +330,7 @@ def _sentence(text: str, start: int, end: int) -> Extraction | None:
     while body_end > start and text[body_end - 1] in " \t\r\n":
         body_end -= 1
     head = max(start, body_end - 400)
-    cut = max(
-        [m.end() for m in re.compile(r"[.!?]\s+(?=[A-Z])|\n").finditer(text, head, body_end)], default=head
-    )
+    cut = max([m.end() for m in re.compile(r"[.!?]\s+(?=[A-Z])|\n").finditer(text, head, body_end)], default=head)
     if _HEDGE.search(text, cut, body_end) or not _CONCLUDES.search(text, max(start, cut - 40), body_end):
         return None
     match = _WEAK.search(text, cut, body_end)
@@ -311,4 +339,6 @@ def _sentence(text: str, start: int, end: int) -> Extraction | None:
     took = _answer_clause(text, match.end(), body_end, "sentence")
     if took is None or took.text is None or not re.match(r"[\d$\\({\-]", took.text):
         return None
+    if took.text.count("$") % 2 or took.text.count("{") != took.text.count("}") or len(took.text) > 100:
+        return None  # cut out of a longer formula
     return took

@@ -10,13 +10,14 @@ from itertools import chain, islice
 from typing import Any
 
 from . import limits, numeric, pool, structure
-from .cascade import Cascade, Pair, Proven, Result, different, equal, undecided
-from .extract import extract
+from .cascade import Cascade
+from .extraction import extract
+from .formulas import Pair, Proven, Result, different, equal, undecided
+from .kinds import Answer, Opaque, Value
 from .normalise import Refused, Token, clean, key, tokens
 from .outcome import Comparison, Extraction
 from .parse import Expr, Num, Op, symbols, to_json
 from .policy import Policy
-from .structure import Answer, Opaque
 
 _INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
 _DIGIT_GROUPS = re.compile(r"-?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
@@ -123,7 +124,8 @@ def _integers(gold: str, text: str, *, text_step: bool = True) -> Result | None:
 
 def _answers(sides: list[list[Token]], texts: tuple[str, str], policy: Policy, *, text_step: bool, ask: Ask) -> Result:
     golds, replies = (
-        structure.read(side, grouped=_DIGIT_GROUPS.fullmatch(text) is not None) for side, text in zip(sides, texts, strict=True)
+        structure.read(side, grouped=_DIGIT_GROUPS.fullmatch(text) is not None)
+        for side, text in zip(sides, texts, strict=True)
     )
     first = _readings(golds, replies, texts, policy, {})
     result, pending = first
@@ -193,7 +195,10 @@ def _small(expr: Expr) -> bool:
         count += 1
         if count > limits.MAX_SYMBOLIC_NODES:
             return False
-        if isinstance(node, Num) and max(node.value.numerator.bit_length(), node.value.denominator.bit_length()) > limits.MAX_SYMBOLIC_BITS:
+        if (
+            isinstance(node, Num)
+            and max(node.value.numerator.bit_length(), node.value.denominator.bit_length()) > limits.MAX_SYMBOLIC_BITS
+        ):
             return False
         if isinstance(node, Op):
             if node.op in ("fact", "fact2", "binom", "pow") and not symbols(node):
@@ -203,17 +208,28 @@ def _small(expr: Expr) -> bool:
                     return False
                 if size[1] and abs(size[2] + size[3]) > limits.MAX_SYMBOLIC_BITS:
                     return False
-            if node.op == "pow" and isinstance(node.args[1], Num) and abs(node.args[1].value) > 200 and symbols(node.args[0]):
+            if (
+                node.op == "pow"
+                and isinstance(node.args[1], Num)
+                and abs(node.args[1].value) > 200
+                and symbols(node.args[0])
+            ):
                 return False
             stack.extend(node.args)
     return True
 
 
 def _latex(
-    gold: Answer, reply: Answer, sides: list[list[Token]], texts: tuple[str, str], result: Result, policy: Policy, ask: Ask
+    gold: Answer,
+    reply: Answer,
+    sides: list[list[Token]],
+    texts: tuple[str, str],
+    result: Result,
+    policy: Policy,
+    ask: Ask,
 ) -> Result:
     """Sums, integrals and other notation that only math-verify's parser reads."""
-    formulas = all("\\" in t or isinstance(a, structure.Value) for t, a in zip(texts, (gold, reply), strict=True))
+    formulas = all("\\" in t or isinstance(a, Value) for t, a in zip(texts, (gold, reply), strict=True))
     wordy = any(t.kind == "word" for s in sides for t in s)
     if not formulas or wordy or any(len(t) > limits.MAX_SYMBOLIC_CHARS for t in texts):
         return result
@@ -257,9 +273,8 @@ def compare_many(
         One comparison for each pair.
     """
     marks = {"reasoning_start": reasoning_start, "reasoning_end": reasoning_end}
-    done = 0
-    for comparison in _compare_all(iter(pairs), policy, processes or pool.usable_processors(), marks):
-        done += 1
+    compared = _compare_all(iter(pairs), policy, processes or pool.usable_processors(), marks)
+    for done, comparison in enumerate(compared, 1):
         yield comparison
         if progress is not None:
             progress(done)
@@ -275,7 +290,7 @@ def _compare_all(
             return
         pairs = iter(first)
     for gold, reply in pairs:
-        yield compare(gold, reply, policy, **marks)
+        yield _compare(gold, reply, policy, marks, text_step=True, ask=_ask)
 
 
 def _chunks(pairs: Iterator[tuple[str, str | None]]) -> Iterator[Pairs]:
