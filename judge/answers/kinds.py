@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from .algebra import Algebra
 from .normalise import Refused
+from .numeric import WHOLE
 from .parse import Expr, symbols
 
 
@@ -174,8 +175,8 @@ def as_residues(answer: Answer) -> Residues | None:
     if var is None or not isinstance(answer, Value) or answer.unit is not None or answer.rounded:
         return None  # a bare 2k-1 is a formula in k, not the odd numbers
     letters = symbols(answer.expr)
-    if len(letters) != 1:
-        return None
+    if len(letters) != 1 or not all(letter[0] in WHOLE for letter in (*letters, *var.replace("?", ""))):
+        return None  # y=2x is a line, not the even numbers
     algebra = Algebra()
     try:
         form = algebra.of(answer.expr)
