@@ -38,6 +38,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     if isinstance(config.model, Recorded) and not dataset.solutions:
         raise BadInput(f"model=recorded: dataset {config.dataset.name} brings no solutions along; choose a model")
     if isinstance(config.model, Model):
+        config.model.check()
         config.engine.check()
     print(f"study {study.path} ({why})")
 

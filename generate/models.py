@@ -42,7 +42,8 @@ class Model:
     gguf: Gguf | None = None
     vllm: VllmArguments = VllmArguments()
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise BadInput for what can be known to fail, before anything is written or loaded."""
         if not self.id:
             raise BadInput(f"model={self.name} needs model.id=..., the name that the server serves it under")
         if self.chat_template is not None and not Path(self.chat_template).is_file():

@@ -110,7 +110,8 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
     if isinstance(config.program, Judge) and not any(s.text for s in solutions.values()):
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
-    if config.asks_model:
+    if config.asks_model and isinstance(config.model, Model):
+        config.model.check()
         config.engine.check()
 
 
