@@ -39,7 +39,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         raise BadInput(f"model=recorded: dataset {config.dataset.name} brings no solutions along; choose a model")
     if isinstance(config.model, Model):
         config.model.check()
-        config.engine.check()
+        config.engine.check(config.model)
     print(f"study {study.path} ({why})")
 
     manifest = Manifest(study, "generate", plain)

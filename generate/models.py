@@ -61,6 +61,9 @@ class Model:
             "revision": self.revision,
             "chat_template": template,
             "template_arguments": self.template_arguments,
+            "reasoning": vars(self.reasoning) if self.reasoning else None,
+            "context_length": self.context_length,
+            "gguf": vars(self.gguf) if self.gguf else None,
         }
 
     def weights(self) -> str:

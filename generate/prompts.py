@@ -1,9 +1,23 @@
 """Chat messages from a problem."""
 
+import re
+
 from generate.engines import Chat
 from generate.journal import BadInput
 from generate.problems import Problem
 from generate.stage import settings
+
+_CONTROL = re.compile(
+    r"<(?=\||/?(?:think|im_start|im_end|s|bos|eos|pad|unk|start_of_turn|end_of_turn)\b[^<>]{0,40}>)|<(?=[\uff5c])",
+    re.IGNORECASE,
+)
+BREAK = "\u2060"  # a word joiner: nothing is seen of it, and no tokenizer takes what it parts for a control token
+
+
+def harmless(text: str) -> str:
+    """Text of strangers for a prompt: what a tokenizer would take for a control token (`<|im_start|>`, `</think>`) is
+    parted by a mark that cannot be seen, so that it is read as the characters it is made of."""
+    return _CONTROL.sub("<" + BREAK, text)
 
 
 @settings
@@ -30,4 +44,7 @@ class Prompt:
             raise BadInput(f"problem {problem.id} has no statement, so no model can be asked; use model=recorded")
         template = self.proof if problem.answer is None else self.final_answer
         messages = [{"role": "system", "content": template.system}] if template.system else []
-        return [*messages, {"role": "user", "content": template.user.replace("{statement}", problem.statement)}]
+        return [
+            *messages,
+            {"role": "user", "content": template.user.replace("{statement}", harmless(problem.statement))},
+        ]

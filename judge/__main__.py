@@ -19,7 +19,7 @@ from generate.study import Manifest, Study, describe
 from generate.work import make_newest, plan
 from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
-from judge.program import Judge, Nothing, Recorded, verdict_key
+from judge.program import Judge, Nothing, Recorded, problem_hash, verdict_key
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Opinion, Verdict
 
@@ -112,7 +112,7 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
     if config.asks_model and isinstance(config.model, Model):
         config.model.check()
-        config.engine.check()
+        config.engine.check(config.model)
 
 
 # --- recorded judges --------------------------------------------------------------------------------------------------
@@ -194,22 +194,25 @@ def judge_solutions(
         there = f"{done} there already, {len(todo)} to do; {without_text} without a text"
         print(f"judge {name}: {len(tasks)} solutions to judge, {there}")
         if todo:
-            from judge.grading import Grader, grade, grading_adapter, inputs_of, verdict_of
+            from judge.grading import Grader, grade, grading_adapter, verdict_of
             from judge.lm import work_with_dspy
+            from judge.prompt import inputs_of
 
             grader = Grader(program.instructions)
-            names = {"judge": name, "judge_key": judge_key}
 
             async def judge_one(task: Task) -> Verdict:
                 said, vote, usage = await grade(grader, inputs_of(task.problem, task.solution))
-                record_id = f"{name}/{task.solution.id}"
-                return verdict_of(said, vote, usage, task.solution, key=task.key, id=record_id, **names)
+                names = {"key": task.key, "id": f"{name}/{task.solution.id}", "judge": name, "judge_key": judge_key}
+                return verdict_of(said, vote, usage, task.solution, problem_hash=problem_hash(task.problem), **names)
 
             adapter = grading_adapter(config.taxonomy, program.schema(config.taxonomy))
             tokens = work_with_dspy(
                 opened(), sampling, adapter, journal, todo, judge_one, config.in_flight, done, "verdict"
             )
         records = [journal.records[(t.key,)] for t in tasks]
+        last = next(reversed(journal.records.values()), None)
+        if records and last is not None and last.judge_key != judge_key:
+            journal.append(records[-1])  # reports take the judge key of the last line: that of the last run
     errors = Counter(r.error.kind for r in records if r.error)
     said = Counter(r.verdict for r in records if r.verdict)
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")

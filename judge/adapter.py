@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import dspy
@@ -13,17 +14,20 @@ from generate.solutions import Usage
 from generate.stage import EngineGone
 from judge.replies import Unparsed
 
+_shown: ContextVar[str] = ContextVar("shown", default="")
+"""What the model was shown in this task's call: DSPy does not hand it on to the parser."""
+
 
 class SchemaAdapter(dspy.Adapter):  # type: ignore[misc]
     """Sends `schema` to an engine that enforces one; `reference` follows the instructions in the system message;
-    `write(inputs)` is the user message; `read(text, finish_reason)` gives the output fields or raises Unparsed."""
+    `write(inputs)` is the user message; `read(text, finish_reason, shown)` gives the output fields or raises Unparsed."""
 
     def __init__(
         self,
         schema: dict[str, Any],
         reference: str,
         write: Callable[[dict[str, Any]], str],
-        read: Callable[[str | None, str | None], dict[str, Any]],
+        read: Callable[[str | None, str | None, str], dict[str, Any]],
     ):
         super().__init__()
         self.schema = schema
@@ -43,12 +47,14 @@ class SchemaAdapter(dspy.Adapter):  # type: ignore[misc]
             said = {name: demo.get(name) for name in signature.output_fields}
             messages.append({"role": "user", "content": self.write(demo)})
             messages.append({"role": "assistant", "content": json.dumps(said, ensure_ascii=False, default=str)})
-        return [*messages, {"role": "user", "content": self.write(inputs)}]
+        material = self.write(inputs)
+        _shown.set(material)
+        return [*messages, {"role": "user", "content": material}]
 
     def parse(self, signature: Any, completion: str) -> dict[str, Any]:
         replies = last_replies.get()
         try:
-            return self.read(completion, replies[-1].finish_reason if replies else None)
+            return self.read(completion, replies[-1].finish_reason if replies else None, _shown.get())
         except Unparsed as fault:
             raise AdapterParseError(type(self).__name__, signature, completion, str(fault)) from fault
 

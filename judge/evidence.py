@@ -24,7 +24,7 @@ def _plain(text: str) -> tuple[str, list[int]]:
     kept, places = [], []
     for place, character in enumerate(text):
         for c in unicodedata.normalize("NFKC", character).casefold():
-            if not c.isspace() and c != "$":
+            if not c.isspace() and c not in "$\u2060":
                 kept.append(c)
                 places.append(place)
     return "".join(kept), places

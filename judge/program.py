@@ -8,8 +8,10 @@ from generate.models import Model
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.stage import Count, settings
+from judge.prompt import grade_schema, inputs_of, material, reference_text
 from judge.taxonomy import Taxonomy
 
+READER_VERSION = 1  # raise it when judge/replies.py reads replies in another way: all is then judged anew
 SYNTAX_CHARACTERS = 400  # braces, field names, the tag and the quotation marks of one grade, and of each fallacy
 
 
@@ -25,8 +27,6 @@ class Judge:
     explanation_characters: Count
 
     def schema(self, taxonomy: Taxonomy) -> dict[str, Any]:
-        from judge.grading import grade_schema
-
         return grade_schema(
             taxonomy, self.reasoning_characters, self.fallacies, self.quote_characters, self.explanation_characters
         )
@@ -40,9 +40,11 @@ class Judge:
 
     def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], sampling: Sampling) -> str:
         """All of a verdict's key but the solution and its problem."""
+        schema = self.schema(taxonomy)
         return key_of(
-            program={k: v for k, v in vars(self).items() if k != "name"},
-            taxonomy=taxonomy.prompt_text(),
+            reader=READER_VERSION,
+            system=[self.instructions, reference_text(taxonomy, schema)],
+            schema=schema,
             model=model.identity(),
             engine=about_engine,
             sampling=vars(sampling),
@@ -50,16 +52,14 @@ class Judge:
 
 
 def verdict_key(judge_key: str, problem: Problem, solution: Solution) -> str:
-    """Hash of everything that one verdict depends on."""
-    return key_of(
-        judge=judge_key,
-        solution=solution.id,
-        text=solution.text,
-        statement=problem.statement,
-        answer=problem.answer,
-        reference_solution=problem.reference_solution,
-        rubric=problem.rubric,
-    )
+    """Hash of everything that one verdict depends on: the judge, and all that it is shown."""
+    return key_of(judge=judge_key, solution=solution.id, shown=material(inputs_of(problem, solution)))
+
+
+def problem_hash(problem: Problem) -> str:
+    """Hash of what a judge is shown of a problem, so that a later change of it shows."""
+    parts = ("statement", "answer", "reference_solution", "rubric")
+    return key_of(**{name: getattr(problem, name) for name in parts})
 
 
 @settings

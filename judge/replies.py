@@ -14,7 +14,6 @@ from judge.verdicts import Fallacy
 _COMMANDS = [
     "backslash",
     "bar",
-    "bar",
     "big",
     "bigcap",
     "bigcup",
@@ -87,16 +86,17 @@ _COMMANDS = [
 _LATEX = re.compile(r"\\(?=(?:" + "|".join(_COMMANDS) + r")(?![a-zA-Z]))")
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _NOTHING = ("", "none", "n/a", "na", "null", "no", "nothing", "no fallacies", "no fallacy", "[]", "-", "none found")
+_FIELD = r"(?:verdict|fallac(?:y|ies)|reasoning|first[ _]wrong[ _]step)"
 _LABELLED = re.compile(
-    r"\bverdict\b[\"'*_`\s]*[:=][\"'*_`\s]*(partially[ _-]?correct|partial|incorrect|correct)\b(?!\s*/|\s*\|)",
-    re.IGNORECASE,
+    rf"\bverdict\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b{_FIELD}\b[\"'*_`\s]*[:=]|[\n;]|\.(?:\s|$)|$)", re.I
 )
 _LABELLED_TAGS = re.compile(
-    r"\bfallac(?:ies|y)\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b(?:verdict|reasoning|first[ _]wrong[ _]step)\b[\"'*_`\s]*[:=]|\Z)",
-    re.IGNORECASE | re.DOTALL,
+    rf"\bfallac(?:ies|y)\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b{_FIELD}\b[\"'*_`\s]*[:=]|\Z)", re.I | re.DOTALL
 )
 NESTING_LIMIT = 200
 TEXT_LIMIT = 400_000
+MOST_ATTEMPTS = 200
+"""Opening braces that are tried as the begin of a JSON object."""
 
 
 class Unparsed(Exception):
@@ -117,21 +117,23 @@ class Judged:
     first_wrong_step: str | None
 
 
-def read_reply(text: str | None, finish_reason: str | None, taxonomy: Taxonomy) -> Judged:
-    """The last complete answer of a reply (its reasoning already cut off). Raises Unparsed."""
+def read_reply(text: str | None, finish_reason: str | None, taxonomy: Taxonomy, shown: str = "") -> Judged:
+    """The last complete answer of a reply (its reasoning already cut off). Raises Unparsed.
+
+    `shown` is the material that the judge was shown: JSON that stands there already is quoted, and not its own.
+    """
     refuse_unread(text, finish_reason)
     assert text is not None
-    found = last_object(text)
+    found = last_object(text, shown)
     if found is None:
         found = _labelled(text)
-    fields = {str(k).strip().lower().replace(" ", "_"): v for k, v in found.items()}
-    if "fallacies" not in fields:
+    if "fallacies" not in found:
         raise Unparsed("missing_field", "the reply has no field 'fallacies'")
     return Judged(
-        verdict=_verdict(fields["verdict"]),
-        fallacies=_fallacies(fields["fallacies"], taxonomy),
-        reasoning=_text(fields.get("reasoning")),
-        first_wrong_step=_text(fields.get("first_wrong_step")),
+        verdict=_verdict(found["verdict"]),
+        fallacies=_fallacies(found["fallacies"], taxonomy),
+        reasoning=_text(found.get("reasoning")),
+        first_wrong_step=_text(found.get("first_wrong_step")),
     )
 
 
@@ -153,34 +155,58 @@ class _Twice(dict[str, Any]):
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    clash = any(plain[k] != v for k, v in pairs)
-    return _Twice(plain) if clash else plain
+    plain: dict[str, Any] = {}
+    for key, value in pairs:
+        if plain.setdefault(_field(key), value) != value:
+            return _Twice({_field(k): v for k, v in pairs})
+    return plain
 
 
-def last_object(text: str) -> dict[str, Any] | None:
+def _field(key: str) -> str:
+    return key.strip().lower().replace(" ", "_")
+
+
+FIELDS = {"reasoning", "fallacies", "verdict"}
+
+
+def last_object(text: str, shown: str = "", fields: set[str] = FIELDS) -> dict[str, Any] | None:
     """The last complete JSON object that holds a verdict, itself or one level deeper. Null where no object does.
 
-    What a student or a rubric is quoted as saying stands inside strings, or before the judge's own answer."""
+    What stands in `shown` is passed over. Where objects disagree, the last counts only if it has all `fields` and the
+    reply ends with it; else it may be a quotation, and the reply is ambiguous.
+    """
     text = _keep_escaped(text)
+    quotable = _squeezed(_keep_escaped(shown))
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
-    best, at, outside = None, 0, []
+    held: list[dict[str, Any]] = []
+    outside: list[str] = []
+    at = failed = ends = 0
     while (brace := text.find("{", at)) >= 0:
         outside.append(text[at:brace])
-        if _depth(text, brace) > NESTING_LIMIT:
-            raise Unparsed("unparsed", "the reply nests too deep")
+        if failed >= MOST_ATTEMPTS or _depth(text, brace) > NESTING_LIMIT:
+            raise Unparsed("unparsed", "the reply nests too deep, or holds too many braces that are no JSON")
         try:
             value, at = decoder.raw_decode(text, brace)
         except (ValueError, RecursionError):
-            at = brace + 1
+            at, failed = brace + 1, failed + 1
             continue
-        holder = _holder(value)
-        best = holder if holder is not None else best
-    if best is not None and re.search(r'"\s*verdict\s*"\s*:', "".join([*outside, text[at:]]), re.IGNORECASE):
+        if (found := _holders(value)) and _squeezed(text[brace:at]) not in quotable:
+            held, ends = [*held, *found], at
+    if not held:
+        return None
+    if re.search(r'"\s*verdict\s*"\s*:', "".join([*outside, text[at:]]), re.IGNORECASE):
         raise Unparsed("unparsed", "a verdict stands in JSON that is not complete, beside one that is")
-    if isinstance(best, _Twice):
+    last = held[-1]
+    if isinstance(last, _Twice):
         raise Unparsed("ambiguous", "one field stands twice in the reply, with different contents")
-    return best
+    agreed = all(h["verdict"] == last["verdict"] for h in held)
+    if not agreed and not (fields <= last.keys() and not text[ends:].strip(" \n`}")):
+        raise Unparsed("ambiguous", "several verdicts stand in the reply, and the last one may be a quotation")
+    return last
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
 
 
 def _keep_escaped(text: str) -> str:
@@ -211,21 +237,27 @@ def _depth(text: str, at: int) -> int:
     return run
 
 
-def _holder(value: Any) -> dict[str, Any] | None:
+def _holders(value: Any) -> list[dict[str, Any]]:
+    """The objects that hold a verdict: the value itself, or those one level deeper, which must agree."""
     if not isinstance(value, dict):
-        return None
-    keys = {str(k).strip().lower() for k in value}
-    if "verdict" in keys:
-        return value
-    inner = [v for v in value.values() if isinstance(v, dict) and "verdict" in {str(k).strip().lower() for k in v}]
-    return inner[-1] if inner else None
+        return []
+    if "verdict" in value:
+        return [value]
+    inner = [v for v in value.values() if isinstance(v, dict) and "verdict" in v]
+    if any(v["verdict"] != inner[0]["verdict"] for v in inner):
+        raise Unparsed("ambiguous", "the reply names several verdicts one level deeper")
+    return inner[-1:]
 
 
 def _labelled(text: str) -> dict[str, Any]:
-    """Fields written as `Verdict: ...`, also all on one line. The last of each counts."""
-    verdicts = _LABELLED.findall(text)
+    """Fields written as `Verdict: ...`, also all on one line. A verdict counts only where its word is all that stands in
+    its field, and where the reply does not name another one besides."""
+    verdicts = [v.strip(" \t*_`\"'") for v in _LABELLED.findall(text)]
     if not verdicts:
         raise Unparsed("unparsed", "the reply holds no verdict that can be read")
+    read = {_known_verdict(v) for v in verdicts}
+    if len(read) > 1:
+        raise Unparsed("ambiguous", f"the reply names several verdicts: {', '.join(map(_short, verdicts))}")
     tags = _LABELLED_TAGS.findall(text)
     return {"verdict": verdicts[-1], **({"fallacies": tags[-1]} if tags else {})}
 
@@ -233,8 +265,12 @@ def _labelled(text: str) -> dict[str, Any]:
 # --- reading its fields -----------------------------------------------------------------------------------------------
 
 
+def _known_verdict(value: Any) -> VerdictName | None:
+    return OWN_WORDS.get(plain_word(value.replace("-", " "))) if isinstance(value, str) else None
+
+
 def _verdict(value: Any) -> VerdictName:
-    found = OWN_WORDS.get(plain_word(value.replace("-", " "))) if isinstance(value, str) else None
+    found = _known_verdict(value)
     if found is not None:
         return found
     raise Unparsed("unknown_verdict", f"{_short(value)} is none of {', '.join(VERDICTS)}")
@@ -256,7 +292,9 @@ def _fallacies(value: Any, taxonomy: Taxonomy) -> list[Fallacy]:
 def _fallacy(item: Any, taxonomy: Taxonomy) -> Fallacy | None:
     fields = {str(k).strip().lower(): v for k, v in item.items()} if isinstance(item, dict) else {"tag": item}
     name = next((fields[k] for k in ("tag", "name", "fallacy") if k in fields), None)
-    if name is None or (isinstance(name, str) and plain_word(name) in _NOTHING):
+    if name is None and not any(fields.values()):
+        return None
+    if isinstance(name, str) and plain_word(name) in _NOTHING:
         return None
     tag = taxonomy.find(name) if isinstance(name, str) else None
     if tag is None:

@@ -66,6 +66,8 @@ class Verdict(Record):
     solution_id: str
     text_hash: str | None = None
     """Of the solution text that was judged, so that a later change of the text shows."""
+    problem_hash: str | None = None
+    """Of what the judge was shown of the problem (statement, answer, reference, rubric), for the same reason."""
     judge: str
     judge_key: str
     """The part of the key that describes the judge. Verdicts of different judge keys are never mixed."""

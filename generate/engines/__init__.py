@@ -149,32 +149,41 @@ class EngineConfig(Protocol):
         """What of the engine a reply depends on, beside the model: part of every key."""
         ...
 
-    def check(self) -> None:
+    def check(self, model: "Model") -> None:
         """Raise BadInput for what can be known to fail, before anything is written or loaded."""
         ...
 
     def open(self, model: "Model", seed: int = 0) -> Engine: ...
 
 
-def split_reasoning(text: str, marks: Reasoning | None, opened: bool = False) -> tuple[str | None, str | None]:
+def split_reasoning(
+    text: str, marks: Reasoning | None, opened: bool = False, cut_off: bool = False
+) -> tuple[str | None, str | None]:
     """Part a raw reply into (reply, reasoning).
 
-    `opened` says that the prompt itself ended inside the reasoning. The reply is what follows the last end marker. A
-    text that opens its reasoning and never closes it is reasoning and nothing else: it was cut off, and what stands
-    in it is no answer.
+    `opened` says that the prompt itself ended inside the reasoning, `cut_off` that the token limit ended the reply. What
+    follows the first end marker is the reply (a reply may quote the marker), but for a model that opens its reasoning
+    anew right after it. Where the reasoning is never closed, all of it is reasoning: it was cut off, and what stands in
+    it is no answer.
     """
     if marks is None:
         return text, None
     start, end = marks.start, marks.end
-    head, found, tail = text.rpartition(end)
-    if found:
-        return tail.strip() or None, head.strip().removeprefix(start).strip()
-    if opened or text.lstrip().startswith(start):
-        return None, text.replace(start, "", 1).strip()
-    before, found, inside = text.partition(start)
-    if found:
-        return before.strip() or None, inside.strip()
-    return text, None
+    thoughts, rest = [], text.lstrip().removeprefix(start) if not opened else text
+    before, closed, rest = rest.partition(end)
+    if not closed:
+        if opened or cut_off or text.lstrip().startswith(start):
+            return None, before.strip()
+        said, found, inside = text.partition(start)
+        return (said.strip() or None, inside.strip()) if found else (text, None)
+    thoughts.append(before.strip())
+    while rest.lstrip().startswith(start):
+        inside, closed, after = rest.lstrip().removeprefix(start).partition(end)
+        thoughts.append(inside.strip())
+        if not closed:
+            return None, "\n".join(thoughts)
+        rest = after
+    return rest.strip() or None, "\n".join(thoughts)
 
 
 def with_call(sampling: Sampling, **changes: Any) -> Sampling:

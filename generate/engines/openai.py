@@ -1,7 +1,9 @@
 """Any server that speaks the OpenAI chat protocol: vLLM's own, Ollama, a provider."""
 
 import os
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -12,6 +14,7 @@ from generate.stage import EngineGone, Number, Whole, settings
 if TYPE_CHECKING:
     from generate.models import Model
 
+SHORTEST_SECRET = 6
 LOST = (401, 403, 404)
 """Statuses that every further request would meet as well: they end the stage."""
 
@@ -30,17 +33,28 @@ class OpenAI:
 
     def identity(self, model: "Model") -> dict[str, Any]:
         """What of this engine a reply depends on, beside the model: part of every key."""
-        return {"base_url": self.base_url, "extra_body": self.extra_body}
+        return {"base_url": self.base_url, "extra_body": self.extra_body, "structured": self.structured}
 
-    def check(self) -> None:
+    def check(self, model: "Model") -> None:
         if not self.base_url:
             raise BadInput("engine.base_url: must be given, such as engine.base_url=http://127.0.0.1:8000/v1")
+        url = urlsplit(self.base_url)
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise BadInput("engine.base_url: must be an address such as http://127.0.0.1:8000/v1")
+        if url.username or url.password or url.query:
+            raise BadInput(
+                "engine.base_url: must hold no user, password or query; name the key's variable as engine.api_key_env"
+            )
         if self.api_key_env and not os.environ.get(self.api_key_env):
             raise BadInput(f"engine.api_key_env: the environment variable {self.api_key_env} is not set")
+        if self.api_key_env and not re.fullmatch(r"[!-~]+", os.environ[self.api_key_env]):
+            raise BadInput(f"engine.api_key_env: {self.api_key_env} holds white space or a character that no key has")
+        if model.chat_template:
+            raise BadInput("model.chat_template: a server uses its own template; start the server with yours")
 
     def open(self, model: "Model", seed: int = 0) -> "OpenAIEngine":
         """Reach the server once, and return the engine."""
-        self.check()
+        self.check(model)
         return OpenAIEngine(model, self)
 
 
@@ -50,7 +64,7 @@ class OpenAIEngine(Engine):
 
         self.model = model
         self.chosen = chosen
-        self.enforces_schema = chosen.structured == "json_schema"
+        self.enforces_schema = chosen.structured != "none"
         self._secret = os.environ[chosen.api_key_env] if chosen.api_key_env else None
         super().__init__()
         self._client = AsyncOpenAI(
@@ -85,8 +99,8 @@ class OpenAIEngine(Engine):
         return {"engine": "openai", "base_url": self.chosen.base_url, "served": self.served}
 
     def _clean(self, text: str) -> str:
-        """The text without the key, whatever the server echoes."""
-        return text.replace(self._secret, "***") if self._secret else text
+        """The text without the key, whatever the server echoes. (A key as short as `1` is a dummy and no secret.)"""
+        return text.replace(self._secret, "***") if self._secret and len(self._secret) >= SHORTEST_SECRET else text
 
     async def _complete(self, chat: Chat, sampling: Sampling) -> Reply:
         import openai
@@ -104,14 +118,17 @@ class OpenAIEngine(Engine):
             if error.status_code in LOST:
                 raise EngineGone(f"{self.chosen.base_url} answers {error.status_code}: {message}.") from None
             raise Refused(_kind(error.status_code, message), f"{error.status_code}: {message}") from None
-        except openai.APIError as error:
-            raise Refused("refused", self._clean(str(error))[:400]) from None
-        if not getattr(answer, "choices", None):
-            raise Refused("no_reply", self._clean(f"the server's answer holds no reply: {answer}")[:400])
-        return self._reply(answer)
+        except (openai.APIError, ValueError, TypeError) as error:  # ValueError: what came is no JSON
+            raise Refused("no_reply", self._clean(f"the server's answer cannot be read: {error}")[:400]) from None
+        try:
+            return self._reply(answer)
+        except (AttributeError, TypeError, IndexError, KeyError):
+            raise Refused("no_reply", self._clean(f"the server's answer holds no reply: {answer}")[:400]) from None
 
     def _request(self, chat: Chat, sampling: Sampling) -> dict[str, Any]:
         body: dict[str, Any] = dict(self.chosen.extra_body or {})
+        if self.model.template_arguments:
+            body.setdefault("chat_template_kwargs", self.model.template_arguments)
         if sampling.top_k is not None:
             body["top_k"] = sampling.top_k
         if sampling.min_p:
@@ -137,9 +154,17 @@ class OpenAIEngine(Engine):
 
     def _reply(self, answer: Any) -> Reply:
         choice = answer.choices[0]
+        finish = choice.finish_reason or "stop"
+        if finish not in ("stop", "length"):
+            raise Refused(finish, f"the server ended the reply: {finish}")
         raw = self._clean(choice.message.content or "")
-        text, reasoning = split_reasoning(raw, self.model.reasoning)
-        own = getattr(choice.message, "reasoning", None) or getattr(choice.message, "reasoning_content", None)
+        own: Any = None
+        for field in ("reasoning", "reasoning_content"):
+            own = own or getattr(choice.message, field, None)
+        if own:  # the server has parted them already
+            parted: tuple[str | None, str | None] = raw or None, self._clean(str(own))
+        else:
+            parted = split_reasoning(raw, self.model.reasoning, cut_off=finish == "length")
         rows = None
         if choice.logprobs and choice.logprobs.content:
             rows = [
@@ -148,9 +173,9 @@ class OpenAIEngine(Engine):
             ]
         usage = answer.usage
         return Reply(
-            text=text or None,
-            reasoning=self._clean(own) if own else reasoning,
-            finish_reason=choice.finish_reason or "stop",
+            text=parted[0] or None,
+            reasoning=parted[1],
+            finish_reason=finish,
             prompt_tokens=usage.prompt_tokens if usage else None,
             completion_tokens=usage.completion_tokens if usage else None,
             logprobs=rows,

@@ -1,7 +1,7 @@
 """vLLM in this process, on one machine's GPUs or on its CPU."""
 
+import asyncio
 import os
-import subprocess
 import sys
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -50,9 +50,9 @@ class Vllm(VllmArguments):
 
     def identity(self, model: "Model") -> dict[str, Any]:
         """What of this engine a reply depends on, beside the model: part of every key."""
-        return {k: v for k, v in self.merged(model).items() if k in ("dtype", "quantization")}
+        return {k: v for k, v in self.merged(model).items() if k in ("dtype", "quantization", "extra")}
 
-    def check(self) -> None:
+    def check(self, model: "Model") -> None:
         if find_spec("vllm") is None:
             raise BadInput(
                 "engine=vllm: vLLM is not installed here; run scripts/setup cpu or scripts/setup gpu, or use engine=openai"
@@ -60,7 +60,7 @@ class Vllm(VllmArguments):
 
     def open(self, model: "Model", seed: int = 0) -> "VllmEngine":
         """Load the model (a minute on a CPU, some on a GPU) and return the running engine."""
-        self.check()
+        self.check(model)
         return VllmEngine(model, self, seed)
 
 
@@ -79,11 +79,11 @@ class VllmEngine(Engine):
         os.environ.setdefault(
             "PYTHONWARNINGS", "ignore::UserWarning:multiprocessing.resource_tracker,ignore::FutureWarning"
         )
-        if (cache := wanted.pop("cpu_kv_cache_gb", None)) is not None:
+        if (cache := wanted.get("cpu_kv_cache_gb")) is not None:
             os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(cache)
         print(f"starting vLLM with {model.id} ...", file=sys.stderr, flush=True)
         super().__init__()
-        self._guard: subprocess.Popen[bytes] | None = start_guard()
+        self._guard = start_guard()  # outlives the engine: it also ends what a failed shutdown leaves
         try:
             self._submit(self._start(model, weights, wanted, seed)).result()
         except BaseException:
@@ -95,29 +95,17 @@ class VllmEngine(Engine):
                 f"model={model.name}: the tokenizer has no chat template; give a file as model.chat_template=FILE"
             )
         self.chat_template = Path(model.chat_template).read_text(encoding="utf-8") if model.chat_template else None
+        try:
+            self._prompt([{"role": "user", "content": "a"}])
+        except Exception as error:
+            self.close()
+            raise BadInput(f"model={model.name}: the chat template fails: {_last_line(error)}") from None
 
     async def _start(self, model: "Model", weights: str, wanted: dict[str, Any], seed: int) -> None:
-        from vllm.engine.arg_utils import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        extra = wanted.pop("extra", None) or {}
-        if model.reasoning and model.reasoning.parser:
-            extra.setdefault("reasoning_parser", model.reasoning.parser)
-        structured = {"disable_any_whitespace": True, "backend": "xgrammar"}
         try:
-            arguments = AsyncEngineArgs(
-                model=weights,
-                revision=model.revision,
-                max_model_len=model.context_length,
-                seed=seed,
-                structured_outputs_config=structured,
-                enable_log_requests=False,
-                disable_log_stats=True,
-                use_tqdm_on_load=False,
-                **wanted,
-                **extra,
-            )
-            self._llm = AsyncLLM.from_engine_args(arguments)
+            self._llm = AsyncLLM.from_engine_args(engine_arguments(model, weights, wanted, seed))
         except Exception as error:
             raise EngineGone(f"vLLM did not start with {model.id}: {_last_line(error)}") from error
         self.tokenizer: Any = self._llm.get_tokenizer()
@@ -128,6 +116,16 @@ class VllmEngine(Engine):
 
     def about(self) -> dict[str, Any]:
         return self._about
+
+    def _prompt(self, chat: Chat) -> str:
+        prompt: str = self.tokenizer.apply_chat_template(
+            chat,
+            tokenize=False,
+            add_generation_prompt=True,
+            chat_template=self.chat_template,
+            **self.template_arguments,
+        )
+        return prompt
 
     async def _complete(self, chat: Chat, sampling: Sampling) -> Reply:
         from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
@@ -170,8 +168,10 @@ class VllmEngine(Engine):
                 final = output
         except EngineDeadError:
             raise EngineGone("the vLLM engine stopped.") from None
-        except ValueError as error:
-            raise Refused("refused", _last_line(error)) from None
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # vLLM's own word for a request that it cannot serve while it lives on
+            raise Refused("refused", f"{type(error).__name__}: {_last_line(error)}") from None
         if final is None or not final.outputs:
             raise EngineGone("the vLLM engine stopped.")
         output = final.outputs[0]
@@ -194,12 +194,29 @@ class VllmEngine(Engine):
             llm.shutdown(timeout=1)
             del self._llm
 
-    def close(self) -> None:
-        super().close()
-        if guard := getattr(self, "_guard", None):
-            self._guard = None
-            guard.kill()
-            guard.wait()
+
+def engine_arguments(model: "Model", weights: str, wanted: dict[str, Any], seed: int) -> Any:
+    """vLLM's AsyncEngineArgs for a model and what is asked of vLLM. Raises TypeError for an argument it does not know."""
+    from vllm.config import StructuredOutputsConfig
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    arguments = {k: v for k, v in wanted.items() if k not in ("extra", "cpu_kv_cache_gb")}
+    if model.reasoning and model.reasoning.parser:
+        arguments["reasoning_parser"] = model.reasoning.parser
+    arguments |= wanted.get("extra") or {}
+    arguments.setdefault(
+        "structured_outputs_config", StructuredOutputsConfig(backend="xgrammar", disable_any_whitespace=True)
+    )
+    return AsyncEngineArgs(
+        model=weights,
+        revision=model.revision,
+        max_model_len=model.context_length,
+        seed=seed,
+        enable_log_requests=False,
+        disable_log_stats=True,
+        use_tqdm_on_load=False,
+        **arguments,
+    )
 
 
 def _logprobs(output: Any) -> list[dict[str, Any]] | None:

@@ -27,7 +27,9 @@ SECRET = "sk-very-secret-0123456789"
         ("a</think>b", False, "b", "a"),
         ("<think>cut off, the answer is 4", False, None, "cut off, the answer is 4"),
         ("cut off, the answer is 4", True, None, "cut off, the answer is 4"),
-        ("<think>a</think><think>b</think>c", False, "c", "a</think><think>b"),
+        ("<think>a</think><think>b</think>c", False, "c", "a\nb"),
+        ("<think>a</think>b quotes </think> and more", False, "b quotes </think> and more", "a"),
+        ("<think>a</think><think>cut off", False, None, "a\ncut off"),
         ("<think>a</think>", False, None, "a"),
         ("<think></think>b", False, "b", ""),
         ("an answer, then <think>more", False, "an answer, then", "more"),
@@ -35,6 +37,11 @@ SECRET = "sk-very-secret-0123456789"
 )
 def test_reasoning_is_parted_from_the_reply(raw, opened, text, reasoning):
     assert split_reasoning(raw, Reasoning(), opened) == (text, reasoning)
+
+
+def test_a_reply_cut_off_with_no_marker_in_sight_is_reasoning():
+    assert split_reasoning("let me think, maybe 4", Reasoning(), cut_off=True) == (None, "let me think, maybe 4")
+    assert split_reasoning("<think>a</think>b is cut", Reasoning(), cut_off=True) == ("b is cut", "a")
 
 
 def test_a_model_without_markers_has_no_reasoning():
