@@ -4,15 +4,15 @@ import sys
 from typing import Any
 
 from calibrate.intervals import Intervals
-from calibrate.labels import LabelSource, add_to_study, collect
-from calibrate.material import fingerprint, gather
+from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
+from calibrate.material import Material, fingerprint, gather
 from calibrate.metrics import build
 from calibrate.pairs import Missing, Terms
 from calibrate.report import Report
 from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
 from generate.journal import BadInput
-from generate.stage import Count, Number, StageConfig, Whole, launch
+from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study
 from judge.taxonomy import Taxonomy
 
@@ -26,7 +26,7 @@ class Config(StageConfig):
     overwrite: bool = False
     judges: list[str] | None = None
     missing: Missing = "leave_out"
-    pass_threshold: Number | None = None
+    pass_threshold: Points | None = None
     seed: Whole = 0
     resamples: Count = 2000
 
@@ -38,6 +38,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     added = config.labels.read(study)
     labels = collect(study, added, config.labels, config.taxonomy)
     material = gather(study, labels, config.taxonomy, config.judges)
+    check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)
     inputs = fingerprint(study, labels, settings | {"judges": config.judges, "fallacies": config.taxonomy.names})
@@ -52,7 +53,8 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     manifest = Manifest(study, "calibrate", plain)
     if config.labels.name is not None:
         file, new = add_to_study(added, study, config.labels.name)
-        print(f"human labels: {len(added)} read into {file}, {new} of them new or changed")
+        gone = sum(map(withdrawn, added))
+        print(f"human labels: {len(added) - gone} read into {file}, {new - gone} new or changed; {gone} withdrawn")
     terms = Terms(tuple(config.taxonomy.names), config.missing, config.pass_threshold)
     metrics = {"report": report.path.name, "inputs": inputs, "settings": settings}
     metrics |= build(material, terms, Intervals(config.seed, config.resamples))
@@ -61,6 +63,13 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     print("\n" + terminal(in_short(metrics)))
     print(f"report: {report.path / 'report.md'}; every figure: {report.path / 'metrics.json'}")
     return 0
+
+
+def check_threshold(threshold: float | None, material: Material) -> None:
+    """Raises BadInput for one that no solution could reach: both sides would say the same of every solution."""
+    tops = [x.max_points for x in material.labels.counting if x.points is not None and x.max_points is not None]
+    if threshold is not None and tops and threshold > min(tops):
+        raise BadInput(f"pass_threshold={threshold:g}: is above the labels' max_points, {min(tops):g}")
 
 
 def settings_of(config: Config) -> dict[str, Any]:

@@ -127,8 +127,11 @@ def why_undefined(need: Need, table: Array, names: Sequence[str] = ()) -> str | 
 
 
 def why_degenerate(table: Array, names: Sequence[str]) -> str | None:
-    """Why a kappa that is defined says little: one side has said only one thing, which makes it 0 whatever was said."""
+    """Why a kappa that is defined says little: a side has said only one thing, which makes it 0 whatever was said."""
     labelled, judged = table.sum(axis=1) > 0, table.sum(axis=0) > 0
+    if labelled.sum() == 1 and judged.sum() == 1 and (labelled != judged).any():
+        said = f"the labels say only '{names[int(np.argmax(labelled))]}'"
+        return f"{said}, and the judge only '{names[int(np.argmax(judged))]}'"
     if judged.sum() == 1 and labelled.sum() > 1:
         return f"the judge says only '{names[int(np.argmax(judged))]}'"
     if labelled.sum() == 1 and judged.sum() > 1:

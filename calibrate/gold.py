@@ -36,7 +36,7 @@ class Case:
     lenient: AnswerState
     """The same by the lenient reading of the answer checker."""
     opinions: dict[str, str]
-    """By model, what it says of an undecided answer: equal, different, unsure, or error."""
+    """By model, what it says of the answer where that is undecided: equal, different, unsure, or error."""
     by_label: bool
     """The label says whether the final answer is right."""
     said: Said
@@ -52,14 +52,15 @@ def case(
     said: Said,
 ) -> Case:
     has_answer = human is not None or (problem is not None and problem.answer is not None)
+    state = answer_state(solution, answer, human)
     return Case(
         problem=solution.problem_id,
         model=solution.model,
         topic=problem.topic if problem else None,
         has_answer=has_answer,
-        answer=answer_state(solution, answer, human),
+        answer=state,
         lenient=answer_state(solution, lenient or answer, human),
-        opinions={model: o.outcome or "error" for model, o in opinions.items()},
+        opinions={model: o.outcome or "error" for model, o in opinions.items()} if state == "undecided" else {},
         by_label=human is not None,
         said=said,
     )
@@ -87,8 +88,8 @@ def final_answer_accuracy(cases: Sequence[Case], intervals: Intervals, empty: st
     """Share of solutions whose final answer is right, whatever the reasoning, over problems that have one.
 
     The value leaves out what could not be decided; `bounds` count that as all wrong and as all right. `lenient` is the
-    same by the lenient reading, null where it decides nothing differently. `asked_model` counts what a model says of the
-    undecided ones, null where none was asked; it has no part in the value or the bounds.
+    same by the lenient reading, null where it decides nothing differently. `asked_model` counts what a model says of
+    the undecided ones, null where none was asked; it has no part in the value or the bounds.
     """
     asked = [c for c in cases if c.has_answer]
     decided = [c for c in asked if c.answer not in OPEN]
@@ -139,6 +140,9 @@ def metrics(cases: Sequence[Case], tags: Sequence[str], intervals: Intervals, em
     def share(of: Sequence[Case], hit: Callable[[Case], bool], why: str) -> Json:
         return intervals.share([c.problem for c in of], [hit(c) for c in of], why).as_json()
 
+    def bears(tag: str) -> Callable[[Case], bool]:
+        return lambda c: tag in (c.said.tags or ())
+
     given_right = share(right, lambda c: c.said.verdict == "correct", "")
     if not right:
         given_right = undefined("no solution has a right final answer and a verdict", 0, 0).as_json() | {"value": 0.0}
@@ -149,7 +153,7 @@ def metrics(cases: Sequence[Case], tags: Sequence[str], intervals: Intervals, em
         "correct": share(judged, lambda c: c.said.verdict == correct, no_verdict),
         "partially_correct": share(three, lambda c: c.said.verdict == partial, no_three),
         "incorrect": share(three, lambda c: c.said.verdict == incorrect, no_three),
-        "fallacies": {tag: share(tagged, lambda c, tag=tag: tag in (c.said.tags or ()), no_tags) for tag in tags},  # type: ignore[misc]
+        "fallacies": {tag: share(tagged, bears(tag), no_tags) for tag in tags},
     }
 
 

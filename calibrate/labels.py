@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Literal, Protocol, runtime_checkable
+from typing import Annotated, Literal, Protocol, runtime_checkable
+
+from pydantic import Field
 
 from calibrate.pairs import Said
 from generate.journal import BadInput, read, text_hash
@@ -15,6 +17,9 @@ from generate.stage import Number, NumberMap, TextMap, settings
 from generate.study import Study, slug
 from generate.tables import Columns, Table, read_rows
 from judge.taxonomy import Taxonomy
+
+Points = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+Identity = tuple[str, str, str]
 
 # --- where labels come from -------------------------------------------------------------------------------------------
 
@@ -65,7 +70,7 @@ class FromTable:
     path: str | None = None
     columns: LabelColumns
     annotator: str = "human"
-    max_points: Number = 7.0
+    max_points: Points = 7.0
     points_to_verdict: NumberMap = field(default_factory=lambda: {"correct": 6, "partially_correct": 1})
     verdict_words: TextMap | None = None
     word_points: NumberMap | None = None
@@ -90,16 +95,28 @@ class FromTable:
         )
 
     def read(self, study: Study) -> list[HumanLabel]:
+        """The labels of the table. A label that stands in the study in the same words stays one of the text it was
+        given for: copying it once more does not mean that somebody read the present text. An annotator whose cells are
+        empty now withdraws what came from them."""
         try:
             labels = self._table().read().labels
         except BadInput as error:
             raise BadInput(str(error).replace("(dataset.", "(labels.")) from None
         solutions = study.solutions()
+        said = {identity(x) for x in labels}
+        stands = {k for k, x in newest(label_file(study, str(self.name))).items() if not withdrawn(x)}
+        emptied = []
         for row in read_rows(Path(str(self.path))):
             name = row.name(self.columns.solution_id)
             if name not in solutions:
                 raise row.bad(self.columns.solution_id, f"study {study.name} has no solution '{name}'")
-        return [x.model_copy(update={"text_hash": text_hash(solutions[x.solution_id].text)}) for x in labels]
+            annotator = (row.text(self.columns.annotator) or self.annotator).strip()
+            nothing = HumanLabel(solution_id=name, annotator=annotator)
+            if identity(nothing) in stands - said:
+                emptied.append(nothing)
+        known = {words(x): x.text_hash for file in label_files(study) for x in newest(file).values()}
+        hashes = {words(x): text_hash(solutions[x.solution_id].text) for x in labels} | known
+        return [x.model_copy(update={"text_hash": hashes[words(x)]}) for x in labels] + emptied
 
 
 # --- which labels count -----------------------------------------------------------------------------------------------
@@ -124,20 +141,24 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
     """
     target = label_file(study, source.name) if source.name is not None else None
     read_from = getattr(source, "path", None) or source.name
-    known: dict[tuple[str, str, str], tuple[HumanLabel, str]] = {}
-    for file in sorted({*(study.path / "labels").glob("*.jsonl"), *([target] if target else [])}):
-        here = {(x.solution_id, x.annotator, x.kind): (x, str(file)) for x in read(file, HumanLabel)}
-        if file == target:
-            here |= {(x.solution_id, x.annotator, x.kind): (x, str(read_from)) for x in added}
-        for name, (label, shown) in here.items():
-            other, other_shown = known.get(name, (label, shown))
-            if other.model_dump(exclude={"text_hash"}) != label.model_dump(exclude={"text_hash"}):
-                raise BadInput(
-                    f"{shown}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' than "
-                    f"in {other_shown}; give each annotator a name of their own (labels.annotator)"
-                )
-            known[name] = (label, shown)
     solutions = study.solutions()
+    known: dict[Identity, tuple[HumanLabel, str]] = {}
+    for file in sorted({*label_files(study), *([target] if target else [])}):
+        here = {name: (x, str(file)) for name, x in newest(file).items()}
+        if file == target:
+            here |= {identity(x): (x, str(read_from)) for x in added}
+        for name, (label, shown) in here.items():
+            if withdrawn(label):
+                continue
+            other, other_shown = known.get(name, (label, shown))
+            if words(other) != words(label):
+                raise BadInput(
+                    f"{shown}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' "
+                    f"than in {other_shown}; give each annotator a name of their own (labels.annotator)"
+                )
+            solution = solutions.get(label.solution_id)
+            if name not in known or (solution and not is_of_another_text(label, solution)):
+                known[name] = (label, shown)
     labels = Labels([], [], [])
     for _, (found, shown) in sorted(known.items(), key=lambda item: item[0]):
         label = _with_known_tags(found, shown, taxonomy)
@@ -178,8 +199,33 @@ def add_to_study(labels: Iterable[HumanLabel], study: Study, source: str) -> tup
         return journal.path, journal.put(labels)
 
 
+def label_files(study: Study) -> list[Path]:
+    return sorted((study.path / "labels").glob("*.jsonl"))
+
+
 def label_file(study: Study, source: str) -> Path:
     return study.path / "labels" / f"{slug(source)}.jsonl"
+
+
+def identity(label: HumanLabel) -> Identity:
+    """Whose word it is, and of what: a later label of the same takes its place."""
+    return label.solution_id, label.annotator, label.kind
+
+
+def newest(file: Path) -> dict[Identity, HumanLabel]:
+    """What a file of labels says now, withdrawn labels among it."""
+    return {identity(x): x for x in read(file, HumanLabel)}
+
+
+def words(label: HumanLabel) -> str:
+    """All of a label but which text it was given for."""
+    return label.model_dump_json(exclude={"text_hash"})
+
+
+def withdrawn(label: HumanLabel) -> bool:
+    """Whether it says nothing, as the line that a source leaves when it takes back what it said. It is no label."""
+    said = (label.verdict, label.points, label.fallacies, label.answer_correct, label.spans, label.comment)
+    return all(x is None for x in said)
 
 
 # --- several annotators -----------------------------------------------------------------------------------------------

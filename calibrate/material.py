@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any
+from typing import Any, Literal
 
 from calibrate.labels import Gold, Labels, combine
 from calibrate.labels import is_of_another_text as of_another_text
@@ -15,11 +15,14 @@ from generate.problems import Problem
 from generate.solutions import Solution
 from generate.study import Study
 from judge.checking import LENIENT, STRICT
+from judge.program import problem_hash
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Opinion, Verdict
 
-SHAPE = 2
+SHAPE = 3
 """Of metrics.json; a report in another shape is made anew."""
+Change = Literal["text", "problem", "gold"]
+"""What has become another since a record was made."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class Judge:
     """Tags that the taxonomy does not have: counted, and left out."""
     unjoined: list[str]
     """Solutions that are not in the study."""
-    changed: list[str]
-    """Solutions whose text has changed since they were judged."""
+    changed: dict[Change, list[str]]
+    """Solutions that were judged before their text, or their problem, became another."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Material:
     answers: dict[str, Answer] = field(default_factory=dict)
     """By the strict reading of the answer checker, on which the figures rest."""
     lenient: dict[str, Answer] = field(default_factory=dict)
+    old_answers: dict[Change, list[str]] = field(default_factory=dict)
+    """Solutions that were checked before their text, or the gold answer, became another."""
     opinions: dict[str, dict[str, Opinion]] = field(default_factory=dict)
     """By model, what it says of answers that the checker left undecided."""
     judges: dict[str, Judge] = field(default_factory=dict)
@@ -71,50 +76,85 @@ def gather(study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[st
                 f"judges: '{name}' has judged nothing here; there are: {', '.join(sorted(by_judge)) or 'none'}"
             )
     chosen = sorted(by_judge if judges is None else set(judges))
-    answers = _answers(study, solutions, STRICT)
+    problems = study.problems()
+    answers, old_answers = _answers(study, solutions, problems, STRICT)
     return Material(
         study=study.name,
-        problems=study.problems(),
+        problems=problems,
         solutions=solutions,
         labels=labels,
         human=combine(labels.counting, "human"),
         planted=combine(labels.counting, "planted"),
         answers=answers,
-        lenient=_answers(study, solutions, LENIENT),
+        lenient=_answers(study, solutions, problems, LENIENT)[0],
+        old_answers=old_answers,
         opinions=_opinions(study, answers),
-        judges={name: _judge(name, by_judge[name], solutions, taxonomy) for name in chosen},
+        judges={name: _judge(name, by_judge[name], solutions, problems, taxonomy) for name in chosen},
     )
 
 
-def _answers(study: Study, solutions: dict[str, Solution], checker: str) -> dict[str, Answer]:
-    """What one reading of the checker says of the present texts."""
+def changed_since(record: Answer | Verdict, solution: Solution, problem: Problem | None) -> Change | None:
+    """Why a record says nothing of the solution as it is now; null where it does. What it does not tell is trusted."""
+    if of_another_text(record, solution):
+        return "text"
+    if problem is None:
+        return None
+    if isinstance(record, Answer):
+        return "gold" if record.gold is not None and record.gold != problem.answer else None
+    return "problem" if record.problem_hash is not None and record.problem_hash != problem_hash(problem) else None
+
+
+def _answers(
+    study: Study, solutions: dict[str, Solution], problems: dict[str, Problem], checker: str
+) -> tuple[dict[str, Answer], dict[Change, list[str]]]:
+    """What one reading of the checker says of the present solutions, and which solutions it read before a change."""
+    standing: dict[str, Answer] = {}
+    changed: dict[Change, list[str]] = {"text": [], "gold": []}
     newest = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == checker}
-    return {k: a for k, a in newest.items() if k in solutions and not of_another_text(a, solutions[k])}
+    for solution_id, answer in sorted(newest.items()):
+        solution = solutions.get(solution_id)
+        if solution is None:
+            continue
+        change = changed_since(answer, solution, problems.get(solution.problem_id))
+        if change is None:
+            standing[solution_id] = answer
+        else:
+            changed[change].append(solution_id)
+    return standing, changed
 
 
 def _opinions(study: Study, answers: dict[str, Answer]) -> dict[str, dict[str, Opinion]]:
-    """By model, the newest opinion on each answer that stands undecided now."""
+    """By model, its opinion on each answer that stands undecided now, under its newest description as of judges."""
+    records = study.every("opinions", Opinion)
+    newest_key = {o.judge: o.judge_key for o in records}
     by_model: dict[str, dict[str, Opinion]] = {}
-    for o in study.every("opinions", Opinion):
-        answer = answers.get(o.solution_id)
+    for o in records:
+        answer = answers.get(o.solution_id) if o.judge_key == newest_key[o.judge] else None
         if answer and answer.outcome == "undecided" and (answer.gold, answer.extracted) == (o.gold, o.answer):
             by_model.setdefault(o.judge, {})[o.solution_id] = o
     return by_model
 
 
-def _judge(name: str, records: list[Verdict], solutions: dict[str, Solution], taxonomy: Taxonomy) -> Judge:
+def _judge(
+    name: str,
+    records: list[Verdict],
+    solutions: dict[str, Solution],
+    problems: dict[str, Problem],
+    taxonomy: Taxonomy,
+) -> Judge:
     judge_key = records[-1].judge_key
     newest = {r.solution_id: r for r in records if r.judge_key == judge_key}
     said: dict[str, Said | None] = {}
     errors: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
-    unjoined, changed = [], []
+    unjoined: list[str] = []
+    changed: dict[Change, list[str]] = {"text": [], "problem": []}
     for solution_id, record in sorted(newest.items()):
         solution = solutions.get(solution_id)
         if solution is None:
             unjoined.append(solution_id)
-        elif of_another_text(record, solution):
-            changed.append(solution_id)
+        elif change := changed_since(record, solution, problems.get(solution.problem_id)):
+            changed[change].append(solution_id)
         elif record.error is not None or (record.verdict is None and record.points is None):
             errors[record.error.kind if record.error else "no_verdict"] += 1
             said[solution_id] = None

@@ -1,7 +1,7 @@
 """metrics.json: all figures of one report, in the shape of calibrate/report/metrics.schema.json."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from statistics import median_low
 from typing import Any
 
@@ -9,8 +9,9 @@ from calibrate.gold import Case, case, final_answer_accuracy, grouped, metrics
 from calibrate.intervals import Intervals
 from calibrate.labels import Gold
 from calibrate.material import Judge, Material
-from calibrate.pairs import Pair, Said, Terms, agreement
+from calibrate.pairs import Pair, Said, Terms, agreement, passes
 from generate.labels import VERDICTS, HumanLabel
+from generate.solutions import Solution
 
 Json = dict[str, Any]
 
@@ -22,6 +23,7 @@ def build(material: Material, terms: Terms, intervals: Intervals) -> Json:
         "study": m.study,
         "n_problems": len({s.problem_id for s in m.solutions.values()}),
         "n_solutions": len(m.solutions),
+        "solutions": _solutions(m),
         "annotators": _annotators(m.labels.counting),
         "human_gold": _gold(m, m.human, terms, intervals, "there are no human labels"),
         "planted": _gold(m, m.planted, terms, intervals, "nothing is planted") if m.planted else None,
@@ -36,6 +38,24 @@ def build(material: Material, terms: Terms, intervals: Intervals) -> Json:
 def _annotators(labels: list[HumanLabel]) -> list[Json]:
     counts = Counter((x.kind, x.annotator) for x in labels)
     return [{"annotator": who, "kind": kind, "labels": n} for (kind, who), n in sorted(counts.items())]
+
+
+def _solutions(m: Material) -> Json:
+    """How the solvers fared. A reply that the token limit cut off counts as that, whatever else is wrong with it."""
+
+    def counts(of: Collection[Solution]) -> Json:
+        cut_off = sum(s.cut_off for s in of)
+        errors = Counter(s.error.kind for s in of if s.error and not s.cut_off)
+        written = len(of) - cut_off - errors.total()
+        return {"written": written, "cut_off": cut_off, "errors": dict(sorted(errors.items()))}
+
+    by_model: dict[str, list[Solution]] = {}
+    for s in m.solutions.values():
+        by_model.setdefault(s.model, []).append(s)
+    return {
+        "overall": counts(m.solutions.values()),
+        "by_model": {model: counts(of) for model, of in sorted(by_model.items())},
+    }
 
 
 def _case(m: Material, solution_id: str, said: Said, human: bool | None) -> Case:
@@ -74,6 +94,11 @@ def _coverage(golds: Mapping[str, Gold], judge: Judge) -> Json:
     return {"labelled": len(golds), "both": both, "missing": len(met) - both, "unjudged": len(golds) - len(met)}
 
 
+def _without_text(m: Material, judge: Judge) -> int:
+    """Solutions that were not judged and have no text to judge; recorded judges need none here."""
+    return sum(not s.text or s.error is not None for k, s in m.solutions.items() if k not in judge.said)
+
+
 def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Json:
     block = {
         "judge_key": judge.judge_key,
@@ -82,6 +107,7 @@ def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Jso
             "judged": sum(said is not None for said in judge.said.values()),
             "errors": judge.errors,
             **_coverage(m.human, judge),
+            "without_text": _without_text(m, judge),
         },
         "unknown_tags": judge.unknown_tags,
         "agreement": agreement(_pairs(m, m.human, judge.said), terms, intervals),
@@ -96,22 +122,38 @@ def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Jso
 
 
 def _constant(m: Material, terms: Terms, intervals: Intervals) -> Json:
-    """The predictor that says the same of every solution: the commonest verdict, the median of the points, no tag."""
+    """The best predictor that says the same of every solution, for each kind of figure another: the commonest verdict,
+    the commoner of pass and not, the median of the points, no tag."""
     block: Json = {}
     for key, golds in (("agreement", m.human), ("against_planted", m.planted)):
         if golds:
-            said = _commonest([gold.said for gold in golds.values()])
-            pairs = _pairs(m, golds, dict.fromkeys(golds, said))
+            labels = [gold.said for gold in golds.values()]
+            said, passing = _commonest(labels), _commoner(labels, terms.pass_threshold)
+            figures = agreement(_pairs(m, golds, dict.fromkeys(golds, said)), terms, intervals)
+            about_passing = _pairs(m, golds, dict.fromkeys(golds, passing))
             block[key] = {
                 "verdict_said": said.verdict,
+                "pass_said": passes(passing, terms.pass_threshold),
                 "points_said": said.points,
-                **agreement(pairs, terms, intervals),
+                **figures,
+                "pass": agreement(about_passing, terms, intervals)["pass"],
             }
     return block
 
 
+def _commoner(golds: list[Said], threshold: float | None) -> Said:
+    """Something that passes, or something that does not, as most labels have it; of a tie the latter."""
+    known = [p for g in golds if (p := passes(g, threshold)) is not None]
+    if not known:
+        return Said()
+    passing = 2 * sum(known) > len(known)
+    if threshold is None:
+        return Said(verdict="correct" if passing else "incorrect")
+    return Said(points=threshold if passing else threshold - 1)
+
+
 def _commonest(golds: list[Said]) -> Said:
-    verdicts = Counter(g.verdict for g in golds if g.verdict is not None)
+    verdicts = Counter(g.verdict for g in golds if g.verdict is not None and not g.binary)
     points = [g.points for g in golds if g.points is not None]
     return Said(
         verdict=max(VERDICTS, key=lambda v: verdicts[v]) if verdicts else None,  # of a tie the lower one
@@ -132,7 +174,10 @@ def _left_out(m: Material) -> Json:
             for kind, golds in (("human", m.human), ("planted", m.planted))
         },
         "verdicts_without_solution": {name: j.unjoined for name, j in m.judges.items() if j.unjoined},
-        "verdicts_of_changed_text": {name: j.changed for name, j in m.judges.items() if j.changed},
+        "verdicts_of_changed_text": {name: x for name, j in m.judges.items() if (x := j.changed["text"])},
+        "verdicts_of_changed_problem": {name: x for name, j in m.judges.items() if (x := j.changed["problem"])},
+        "answers_of_changed_text": m.old_answers.get("text", []),
+        "answers_of_changed_gold": m.old_answers.get("gold", []),
     }
 
 

@@ -232,17 +232,19 @@ def _verdict(pairs: Sequence[Pair], intervals: Intervals) -> Json:
     }
 
 
-def _pass(pairs: Sequence[Pair], threshold: float | None, intervals: Intervals) -> Json:
-    def passes(said: Said) -> bool | None:
-        if threshold is None:
-            return None if said.verdict is None else said.verdict == "correct"
-        return None if said.points is None else said.points >= threshold
+def passes(said: Said, threshold: float | None) -> bool | None:
+    """Whether a solution passes, as one side has it; null where that side does not say."""
+    if threshold is None:
+        return None if said.verdict is None else said.verdict == "correct"
+    return None if said.points is None else said.points >= threshold
 
+
+def _pass(pairs: Sequence[Pair], threshold: float | None, intervals: Intervals) -> Json:
     rows, labelled = [], False
     for pair in pairs:
-        known = passes(pair.label)
+        known = passes(pair.label, threshold)
         labelled = labelled or known is not None
-        judged = (not known) if pair.judge is None else passes(pair.judge)
+        judged = (not known) if pair.judge is None else passes(pair.judge, threshold)
         comparable = threshold is None or pair.judge is None or _same_scale(pair.label, pair.judge)
         if known is not None and judged is not None and comparable:
             rows.append((pair.problem, known, judged))

@@ -2,11 +2,13 @@
 
 import hashlib
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from generate.engines import Chat, Engine, EngineConfig, Refused, Reply, Sampling, with_call
-from generate.journal import BadInput, Failure, key_of
+from generate.journal import BadInput, Failure, Journal, key_of
+from generate.labels import HumanLabel
 from generate.models import Model, Recorded
 from generate.problems import Dataset, Problem, Reader
 from generate.prompts import Prompt
@@ -33,7 +35,7 @@ class Config(StageConfig):
 
 def run(config: Config, plain: dict[str, Any]) -> int:
     dataset = config.dataset.read().only(config.topics, config.limit)
-    study = Study.named(config.studies_dir, config.study or config.dataset.name)
+    study = Study.named(config.studies_dir, config.dataset.name if config.study is None else config.study)
     why = "named on the command line" if config.study else "the dataset's name"
     if isinstance(config.model, Recorded) and not dataset.solutions:
         raise BadInput(f"model=recorded: dataset {config.dataset.name} brings no solutions along; choose a model")
@@ -54,28 +56,58 @@ def run(config: Config, plain: dict[str, Any]) -> int:
 
 
 def bring_along(dataset: Dataset, study: Study, source: str) -> dict[str, tuple[int, int]]:
-    """Put all that the source brings into the study; returns for each kind how many there are and how many were new."""
-    brought = {}
-    with study.problems_journal() as journal:
-        brought["problems"] = (len(dataset.problems), journal.put(dataset.problems))
+    """Put all that the source brings into the study; returns for each kind how many there are and how many were new.
+
+    Every journal is opened before the first is written, so that a damaged one is found while nothing is changed.
+    """
     by_model: dict[str, list[Solution]] = {}
     for solution in dataset.solutions:
         by_model.setdefault(solution.model, []).append(solution)
-    new = 0
-    for model, solutions in by_model.items():
-        with study.solutions_journal(model) as solution_journal:
-            new += solution_journal.put(solutions)
-            make_newest([s.key for s in solutions], solution_journal, lambda s: s.id)
-    if by_model:
-        brought["recorded solutions"] = (len(dataset.solutions), new)
-    if dataset.labels:
-        kind = "planted" if all(x.kind == "planted" for x in dataset.labels) else "human"
-        with study.labels_journal(source) as labels:
+    refuse_other_models(dataset, study)
+    brought = {}
+    with ExitStack() as open_journals:
+        problems = open_journals.enter_context(study.problems_journal())
+        solutions = {m: open_journals.enter_context(study.solutions_journal(m)) for m in by_model}
+        labelled = dataset.labels or study.label_file(source).exists()
+        labels = open_journals.enter_context(study.labels_journal(source)) if labelled else None
+        judgements = open_journals.enter_context(study.judgements_journal(source)) if dataset.judgements else None
+
+        brought["problems"] = (len(dataset.problems), problems.put(dataset.problems))
+        if by_model:
+            new = sum(solutions[model].put(records) for model, records in by_model.items())
+            for model, records in by_model.items():
+                make_newest([s.key for s in records], solutions[model], lambda s: s.id)
+            brought["recorded solutions"] = (len(dataset.solutions), new)
+        if labels is not None:
+            kind = "planted" if {x.kind for x in dataset.labels} == {"planted"} else "human"
             brought[f"{kind} labels"] = (len(dataset.labels), labels.put(dataset.labels))
-    if dataset.judgements:
-        with study.judgements_journal(source) as judgements:
+            if withdrawn := labels.put(withdrawn_labels(dataset, labels)):
+                brought["withdrawn labels"] = (withdrawn, withdrawn)
+        if judgements is not None:
             brought["recorded judgements"] = (len(dataset.judgements), judgements.put(dataset.judgements))
     return brought
+
+
+def refuse_other_models(dataset: Dataset, study: Study) -> None:
+    """An id names one solution: where the source now gives it to another model, labels could join the wrong text."""
+    there = {s.id: s.model for s in study.every("solutions", Solution)}
+    for solution in dataset.solutions:
+        model = there.get(solution.id, solution.model)
+        if model != solution.model:
+            raise BadInput(
+                f"solution '{solution.id}' is by '{solution.model}' in the source and by '{model}' in {study.path}; "
+                "take a new study for it, with study=NAME"
+            )
+
+
+def withdrawn_labels(dataset: Dataset, journal: Journal[HumanLabel]) -> list[HumanLabel]:
+    """For labels that the journal has and the source no longer gives to a solution it still holds: the same, empty."""
+    given = {journal.name(x) for x in dataset.labels}
+    there = {s.id for s in dataset.solutions}
+    nothing = dict.fromkeys(("verdict", "fallacies", "answer_correct", "points", "max_points", "spans", "comment"))
+    return [
+        x.model_copy(update=nothing) for n, x in journal.records.items() if n not in given and x.solution_id in there
+    ]
 
 
 @dataclass(frozen=True)
@@ -100,6 +132,11 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
             for problem in dataset.problems
             for sample in range(config.samples)
         ]
+        if others := {r.settings_key for r in journal.records.values()} - {settings_key(config, model, about_engine)}:
+            note = (
+                f"{len(others)} other settings (sampling, prompt, engine) have written solutions by {model.name} here"
+            )
+            print(f"warning: {note}; give each a name of its own with model.name=NAME", file=sys.stderr)
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
         make_newest([t.key for t in tasks], journal, lambda s: s.id)
         print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
@@ -109,8 +146,10 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
             with config.engine.open(model, config.seed) as engine:
                 about = engine.about()
 
+                shared = settings_key(config, model, about_engine)
+
                 async def solve(task: Task) -> Solution:
-                    return await written(task, engine, model)
+                    return (await written(task, engine, model)).model_copy(update={"settings_key": shared})
 
                 tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
         wanted = {t.key for t in tasks}
@@ -126,6 +165,12 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         print("errors are kept as records; retry_errors=true runs them again")
     print("next: python -m judge")
     return 0
+
+
+def settings_key(config: Config, model: Model, about_engine: dict[str, Any]) -> str:
+    """What all solutions of one run share: the model, its engine, how it is asked and sampled."""
+    prompt = [vars(config.prompt.final_answer), vars(config.prompt.proof)]
+    return key_of(model=model.identity(), engine=about_engine, prompt=prompt, sampling=vars(model.sampling))
 
 
 def make_task(config: Config, model: Model, about_engine: dict[str, Any], problem: Problem, sample: int) -> Task:
@@ -161,7 +206,7 @@ def as_solution(task: Task, model: Model, reply: Reply | None, error: Failure | 
         error = Failure(kind="no_reply", message="the reply is nothing but reasoning", raw=reply.reasoning)
     return Solution(
         key=task.key,
-        id=f"{task.problem.id}/{model.name}/{task.sample}",
+        id=f"{task.problem.id}/{model.name.replace('/', '%2F')}/{task.sample}",
         problem_id=task.problem.id,
         model=model.name,
         sample=task.sample,

@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import json
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -42,7 +43,10 @@ R = TypeVar("R", bound=Record)
 
 def key_of(**parts: Any) -> str:
     """A hash of all that a record depends on: equal parts give the equal key, on every machine and in every order."""
-    text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+    try:
+        text = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits
+        text = json.dumps(parts, sort_keys=True, default=str).encode()
     return hashlib.sha256(text).hexdigest()[:KEY_LENGTH]
 
 

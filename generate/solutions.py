@@ -33,6 +33,8 @@ class Solution(Record):
     finish_reason: str | None = None
     """`stop`, or `length` for a reply cut off by the token limit; null for recorded solutions."""
     usage: Usage | None = None
+    settings_key: str | None = None
+    """Hash of what all solutions of one run share: model, engine, prompt, sampling. Null for recorded solutions."""
     seed: int | None = None
     """The seed of this sample alone."""
     error: Failure | None = None

@@ -41,9 +41,10 @@ def _text_keys(value: Any) -> Any:
     return {str(k).lower() if isinstance(k, bool) else str(k): v for k, v in value.items()}
 
 
-Whole = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
-Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
-Number = Annotated[float, BeforeValidator(_no_bool)]
+LARGEST = 2**53
+Whole = Annotated[int, BeforeValidator(_no_bool), Field(ge=0, le=LARGEST)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=1, le=LARGEST)]
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
 TextMap = Annotated[dict[str, str], BeforeValidator(_text_keys)]
 NumberMap = Annotated[dict[str, Number], BeforeValidator(_text_keys)]
 
@@ -78,16 +79,19 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
     """
     argv = sys.argv[1:]
     try:
+        _refuse_unknown_flags(argv)
         folders = _user_folders(argv)
+        sweeping = _sweeps(argv)
         if any(a in ("--help", "-h") for a in argv):
             with contextlib.suppress(BrokenPipeError):
                 print(help_text(stage, argv, folders), flush=True)
                 return DONE
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader (`| head`) has seen enough
             return DONE
-        _refuse_sweep(argv)
     except BadInput as error:
         return _say(stage, error, BAD)
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError) as error:
+        return _say(stage, f"a config file cannot be read: {error}", BAD)
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # so that Hydra raises what is wrong instead of printing it
     import hydra
@@ -101,13 +105,12 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
     def task(cfg: DictConfig) -> None:
         nonlocal code, entered, fault
         try:
-            plain = OmegaConf.to_container(cfg, resolve=True)
-            assert isinstance(plain, dict)
-            checked = build(config_class, plain)  # type: ignore[arg-type]
+            checked = build(config_class, OmegaConf.to_container(cfg, resolve=True))  # type: ignore[arg-type]
             entered = True
-            code = run(checked, plain) or DONE  # type: ignore[arg-type]
+            # for the manifest as it was written: what `${oc.env:...}` stands for may be a secret
+            code = run(checked, OmegaConf.to_container(cfg, resolve=False)) or DONE  # type: ignore[arg-type]
         except BaseException as error:  # carried round Hydra, which would print a paragraph of its own
-            if "--multirun" in argv or "-m" in argv:
+            if sweeping:
                 raise
             fault = error
 
@@ -136,13 +139,36 @@ def _say(stage: str, message: object, code: int) -> int:
 # --- the command line, before Hydra sees it ---------------------------------------------------------------------------
 
 
+FLAGS = {"--help": "-h", "--hydra-help": "", "--version": "", "--cfg": "-c", "--resolve": "", "--package": "-p", "--run": "-r",
+         "--multirun": "-m", "--config-path": "-cp", "--config-name": "-cn", "--config-dir": "-cd", "--info": "-i"}  # fmt: skip
+"""Hydra's own, in full: argparse takes abbreviations as well, which would pass by the checks below."""
+WITH_VALUE = ("--cfg", "--package", "--config-path", "--config-name", "--config-dir")
+
+
+def _refuse_unknown_flags(argv: list[str]) -> None:
+    value_expected = False
+    for arg in argv:
+        name = arg.partition("=")[0]
+        if value_expected or not arg.startswith("-") or re.match(r"-\d", arg):
+            value_expected = False
+            continue
+        full = name if name in FLAGS else next((f for f, short in FLAGS.items() if short and short == name), None)
+        if full is None:
+            raise BadInput(f"unknown option {name}{_suggest(name, list(FLAGS))} (a knob is set as KNOB=VALUE)")
+        value_expected = full in WITH_VALUE and "=" not in arg
+    if value_expected:
+        raise BadInput(f"{argv[-1]} wants a value")
+
+
 def _user_folders(argv: list[str]) -> list[Path]:
     """The folders given with --config-dir; a config there that ours of the same name would hide is refused."""
     found = []
     for at, arg in enumerate(argv):
         name, _, value = arg.partition("=")
         if name in ("--config-dir", "-cd"):
-            found.append(Path(value or (argv[at + 1] if at + 1 < len(argv) else "")))
+            found.append(Path(value or argv[at + 1]))
+        if name.lstrip("+") == "hydra.searchpath":
+            raise BadInput("hydra.searchpath: give the folder of your own configs as --config-dir DIR")
     for folder in found:
         if not folder.is_dir():
             raise BadInput(f"--config-dir {folder}: no such folder")
@@ -152,14 +178,16 @@ def _user_folders(argv: list[str]) -> list[Path]:
     return found
 
 
-def _refuse_sweep(argv: list[str]) -> None:
-    sweeping = any(a in ("-m", "--multirun") for a in argv)
-    launchers = [a.partition("=")[2] for a in argv if a.partition("=")[0] == "hydra/launcher"]
-    if sweeping and launchers[-1:] in ([], ["basic"]):
+def _sweeps(argv: list[str]) -> bool:
+    """Whether this is a sweep. Refused with Hydra's own launcher."""
+    given = dict(a.lstrip("+").split("=", 1) for a in argv if "=" in a)
+    sweeping = any(a in ("-m", "--multirun") for a in argv) or given.get("hydra.mode", "").upper() == "MULTIRUN"
+    if sweeping and given.get("hydra/launcher", "basic") == "basic":
         raise BadInput(
             "-m runs all its jobs in one process, and two models must not be loaded in one; add "
             "hydra/launcher=submitit_local (pip install 'olympiad-judge[slurm]')"
         )
+    return sweeping
 
 
 def _keep_text(arg: str) -> str:
@@ -316,7 +344,7 @@ def _with_parents(group: str, option: str, folders: list[Path]) -> list[str]:
     file = _option_file(group, option, folders)
     if not file.exists():
         return []
-    above = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("defaults", [])
+    above = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).get("defaults") or []
     return [option] + [
         o for d in above if isinstance(d, str) and d != "_self_" for o in _with_parents(group, d, folders)
     ]

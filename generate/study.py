@@ -1,6 +1,7 @@
 """Where everything of one study lives on disk, and the manifests that say how it came there."""
 
 import hashlib
+import json
 import os
 import platform
 import re
@@ -11,8 +12,6 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
-
-import orjson
 
 from generate.journal import BadInput, Journal, Record, read, write_whole
 from generate.labels import HumanLabel, Judgement
@@ -50,6 +49,8 @@ class Study:
             raise BadInput(
                 f"study={name}: a study's name is letters, digits, '.', '_' and '-', the first a letter or digit"
             )
+        if Path(root).exists() and not Path(root).is_dir():
+            raise BadInput(f"studies_dir={root}: is a file, and should be a folder")
         return cls(Path(root) / name)
 
     @classmethod
@@ -76,8 +77,11 @@ class Study:
     def solutions_journal(self, model: str) -> Journal[Solution]:
         return Journal(self.path / "solutions" / f"{slug(model)}.jsonl", Solution)
 
+    def label_file(self, source: str) -> Path:
+        return self.path / "labels" / f"{slug(source)}.jsonl"
+
     def labels_journal(self, source: str) -> Journal[HumanLabel]:
-        return Journal(self.path / "labels" / f"{slug(source)}.jsonl", HumanLabel, LABEL_IDENTITY)
+        return Journal(self.label_file(source), HumanLabel, LABEL_IDENTITY)
 
     def judgements_journal(self, source: str) -> Journal[Judgement]:
         return Journal(self.path / "recorded" / f"{slug(source)}.jsonl", Judgement, JUDGEMENT_IDENTITY)
@@ -91,12 +95,8 @@ class Study:
         return {p.id: p for p in read(self.path / "problems.jsonl", Problem)}
 
     def solutions(self) -> dict[str, Solution]:
-        """The newest solution of each id, over all models."""
+        """The newest solution of each id. (`generate` sees to it that an id belongs to one model.)"""
         return {s.id: s for s in self.every("solutions", Solution)}
-
-    def labels(self) -> list[HumanLabel]:
-        newest = {(x.solution_id, x.annotator, x.kind): x for x in self.every("labels", HumanLabel)}
-        return list(newest.values())
 
     def judgements(self) -> list[Judgement]:
         newest = {(x.solution_id, x.judge): x for x in self.every("recorded", Judgement)}
@@ -136,7 +136,7 @@ class Manifest:
         self._write()
 
     def _write(self) -> None:
-        write_whole(self.path, orjson.dumps(self._content, option=orjson.OPT_INDENT_2))
+        write_whole(self.path, json.dumps(self._content, indent=2, default=str).encode())
 
 
 def versions() -> dict[str, str]:

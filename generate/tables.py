@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from generate.journal import BadInput, Failure, key_of, text_hash
 from generate.labels import VERDICTS, HumanLabel, Judgement, Span, VerdictName
 from generate.problems import Dataset, Problem
 from generate.solutions import Solution
-from generate.stage import NumberMap, TextMap, settings
+from generate.stage import Number, NumberMap, TextMap, settings
 
 OWN_WORDS: dict[str, VerdictName] = {
     "correct": "correct",
@@ -99,8 +101,13 @@ class Row:
             return None
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, list | dict) else str(value)
-        return text if text.strip() else None
+        if isinstance(value, bytes):
+            try:
+                value = value.decode()
+            except UnicodeDecodeError:
+                raise self.bad(str(column), "is not text (bytes that are not UTF-8)") from None
+        text = value if isinstance(value, str) else _as_json(value) if isinstance(value, list | dict) else str(value)
+        return text.encode("utf-8", "replace").decode() if text.strip() else None
 
     def name(self, column: str) -> str:
         text = self.text(column)
@@ -112,10 +119,9 @@ class Row:
         text = self.text(column)
         if text is None or column is None:
             return None
-        try:
-            value = float(text)
-        except ValueError:
-            raise self.bad(column, f"{_short(text)} is not a number") from None
+        value = plain_number(text)
+        if value is None:
+            raise self.bad(column, f"{_short(text)} is not a number")
         if not low <= value <= high:
             raise self.bad(column, f"{_short(text)} is outside {low:g} to {high:g}")
         return value
@@ -133,7 +139,7 @@ class Table:
     columns: Columns = Columns()
     solution_model: str = "recorded"
     annotator: str = "human"
-    max_points: float = 7.0
+    max_points: Annotated[Number, Field(gt=0)] = 7.0
     points_to_verdict: NumberMap = field(default_factory=lambda: {"correct": 6, "partially_correct": 1})
     verdict_words: TextMap | None = None
     word_points: NumberMap | None = None
@@ -147,6 +153,14 @@ class Table:
                     raise BadInput(f"{knob}: '{name}' is no verdict; there are {', '.join(VERDICTS)}")
         if "correct" not in self.points_to_verdict:
             raise BadInput("points_to_verdict: must say the lowest points for 'correct'")
+        top, lowest = self.max_points, self.points_to_verdict
+        if not 0 <= lowest.get("partially_correct", 0) <= lowest["correct"] <= top:
+            raise BadInput(
+                f"points_to_verdict: partially_correct must not be above correct, nor correct ({lowest['correct']:g}) above "
+                f"max_points ({top:g})"
+            )
+        if bad := next((w for w, points in (self.word_points or {}).items() if not 0 <= points <= top), None):
+            raise BadInput(f"word_points: '{bad}' is outside 0 to {top:g}")
         columns = self.columns
         if columns.problem_id is None and columns.solution_id is None:
             raise BadInput("columns.problem_id: must be given, or columns.solution_id for a table without problems")
@@ -161,7 +175,7 @@ class Table:
 
     def read(self) -> Dataset:
         rows = list(read_rows(Path(self.path)) if self.path is not None else hub_rows(str(self.hub), self.split))
-        _need_columns(rows[0], self.columns.named())
+        _need_columns(rows, self.columns.named())
         into = _Gathering(self)
         for row in rows:
             into.add(row)
@@ -169,7 +183,7 @@ class Table:
         if self.judges_path is not None:
             self._judges_file(into)
         elif judges:
-            _need_columns(rows[0], {f"judges.{k}": v for k, v in judges.items()})
+            _need_columns(rows, {f"judges.{k}": v for k, v in judges.items()})
             for row in rows:
                 into.add_judges(row, row.name(str(self.columns.solution_id)), judges)
         return Dataset(
@@ -186,8 +200,8 @@ class Table:
         id_column = str(self.columns.solution_id)
         rows = list(read_rows(Path(self.judges_path)))
         ours = set(self.columns.named().values())
-        judges = self.columns.judges or {c: c for c in rows[0].cells if c not in ours}
-        _need_columns(rows[0], {"solution_id": id_column} | {f"judges.{k}": v for k, v in judges.items()})
+        judges = self.columns.judges or {c: c for c in _columns(rows) if c not in ours}
+        _need_columns(rows, {"solution_id": id_column} | {f"judges.{k}": v for k, v in judges.items()})
         for row in rows:
             solution_id = row.name(id_column)
             if solution_id not in into.solutions:
@@ -348,9 +362,8 @@ class _Gathering:
             )
         verdict, points = table.word(raw), table.points_of_word(raw)
         if points is None and verdict is None:
-            try:
-                points = float(raw)
-            except ValueError:
+            points = plain_number(raw)
+            if points is None:
                 return said(
                     error=Failure(kind="unread_word", message=f"{_short(raw)} is no verdict and no number", raw=raw)
                 )
@@ -366,6 +379,18 @@ class _Gathering:
 def plain_word(text: str) -> str:
     """A word without regard to case, markdown emphasis, underscores and a final full stop."""
     return " ".join(re.sub(r"[*_`]+", " ", text).split()).rstrip(". ").casefold()
+
+
+def plain_number(text: str) -> float | None:
+    """A finite number in ASCII digits; null for anything else (`nan`, `inf`, `0_7`)."""
+    if not re.fullmatch(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", text, re.ASCII):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, default=lambda v: v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v))
 
 
 def _short(text: str) -> str:
@@ -414,14 +439,20 @@ def _spans(row: Row, column: str | None) -> list[Span] | None:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def _need_columns(row: Row, wanted: dict[str, str]) -> None:
+def _columns(rows: list[Row]) -> list[str]:
+    """The columns of a table, in order; a JSONL row may lack some."""
+    return list(dict.fromkeys(c for row in rows for c in row.cells))
+
+
+def _need_columns(rows: list[Row], wanted: dict[str, str]) -> None:
     import difflib
 
+    there = _columns(rows)
     for knob, column in wanted.items():
-        if column not in row.cells:
-            close = difflib.get_close_matches(column, row.cells, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"it has: {', '.join(map(str, row.cells))}"
-            raise BadInput(f"{row.file}: there is no column '{column}' (dataset.columns.{knob}); {hint}")
+        if column not in there:
+            close = difflib.get_close_matches(column, there, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"it has: {', '.join(map(str, there))}"
+            raise BadInput(f"{rows[0].file}: there is no column '{column}' (dataset.columns.{knob}); {hint}")
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -514,12 +545,19 @@ def _jsonl_rows(path: Path) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            cells = json.loads(line)
+            cells = json.loads(line, object_pairs_hook=_no_key_twice)
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{path}, line {number}: is not JSON ({error})") from None
         if not isinstance(cells, dict):
             raise BadInput(f"{path}, line {number}: is not a JSON object")
         yield Row(str(path), number, cells)
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    cells = dict(pairs)
+    if len(cells) < len(pairs):
+        raise ValueError("one key stands twice in one object")
+    return cells
 
 
 def _parquet_rows(path: Path) -> Iterator[Row]:

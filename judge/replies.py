@@ -88,7 +88,7 @@ _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _NOTHING = ("", "none", "n/a", "na", "null", "no", "nothing", "no fallacies", "no fallacy", "[]", "-", "none found")
 _FIELD = r"(?:verdict|fallac(?:y|ies)|reasoning|first[ _]wrong[ _]step)"
 _LABELLED = re.compile(
-    rf"\bverdict\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b{_FIELD}\b[\"'*_`\s]*[:=]|[\n;]|\.(?:\s|$)|$)", re.I
+    rf"(?<!\")\bverdict\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b{_FIELD}\b[\"'*_`\s]*[:=]|[\n;]|\.(?:\s|$)|$)", re.I
 )
 _LABELLED_TAGS = re.compile(
     rf"\bfallac(?:ies|y)\b[\"'*_`\s]*[:=]\s*(.*?)(?=\s*\b{_FIELD}\b[\"'*_`\s]*[:=]|\Z)", re.I | re.DOTALL

@@ -104,6 +104,8 @@ class Misbehaving(BaseHTTPRequestHandler):
     plan: list = []
     """What to answer next, as (status, text or message); when it is empty, `fine`."""
     asked: list = []
+    choices: object = "as planned"
+    """Sent in place of the planned choices, as they are."""
     seconds = 0.0
 
     def _send(self, status, body, headers=()):
@@ -129,10 +131,11 @@ class Misbehaving(BaseHTTPRequestHandler):
             content if isinstance(content, dict) else {"role": "assistant", "content": f"{content} {echo}".strip()}
         )
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        choices = [choice] if Misbehaving.choices == "as planned" else Misbehaving.choices
         usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
         self._send(
             200,
-            {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage},
+            {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": choices, "usage": usage},
         )
 
     def log_message(self, *_):

@@ -143,6 +143,56 @@ def test_an_edited_source_replaces_what_it_said_before(stage, tmp_path):
     assert metrics["human_gold"]["overall"]["final_answer_accuracy"]["value"] == 0.0
 
 
+def test_a_label_that_the_source_withdraws_is_no_label_any_more(stage, tmp_path):
+    mapped = table(tmp_path / "t.csv", *GOOD)
+    stage("generate", *mapped, "model=recorded")
+    table(tmp_path / "t.csv", GOOD[0], GOOD[1].replace("incorrect", ""), GOOD[2])
+    again = stage("generate", *mapped, "model=recorded")
+    assert "withdrawn labels: 1 from table" in again.stdout
+    stage("judge", "program=recorded")
+    assert stage("calibrate").returncode == 0
+    metrics = json.loads(next((tmp_path / "studies").rglob("metrics.json")).read_text())
+    assert metrics["human_gold"]["overall"]["correct"]["n"] == 2
+    assert "withdrawn" not in stage("generate", *mapped, "model=recorded").stdout
+
+
+def test_a_gold_answer_edited_after_the_check_leaves_the_answer_unchecked(stage, tmp_path):
+    mapped = table(tmp_path / "t.csv", *GOOD)
+    stage("generate", *mapped, "model=recorded")
+    stage("judge", "program=recorded")
+    table(tmp_path / "t.csv", *(row.replace(",4,", ",9,") for row in GOOD))
+    stage("generate", *mapped, "model=recorded")
+    assert stage("calibrate").returncode == 0
+    metrics = json.loads(next((tmp_path / "studies").rglob("metrics.json")).read_text())
+    assert metrics["human_gold"]["overall"]["final_answer_accuracy"]["counts"]["unchecked"] == 2
+
+
+def test_an_id_that_moves_to_another_model_is_refused(stage, tmp_path):
+    mapped = [*table(tmp_path / "t.csv", *GOOD), "dataset.solution_model=zeta"]
+    stage("generate", *mapped, "model=recorded")
+    done = stage("generate", *mapped, "model=recorded", "dataset.solution_model=alpha")
+    assert done.returncode == 2 and "solution 's1' is by 'alpha' in the source and by 'zeta'" in done.stderr
+
+
+def test_a_damaged_label_journal_is_found_before_anything_is_written(stage, tmp_path):
+    mapped = table(tmp_path / "t.csv", *GOOD)
+    stage("generate", *mapped, "model=recorded")
+    file = next((tmp_path / "studies" / "s" / "labels").glob("*.jsonl"))
+    file.write_bytes(b"{oops}\n" + file.read_bytes())
+    before = journals(tmp_path / "studies")
+    table(tmp_path / "t.csv", *(row.replace("Q1?", "Q9?") for row in GOOD))
+    done = stage("generate", *mapped, "model=recorded")
+    assert done.returncode == 2 and f"{file.name}, line 1" in done.stderr and journals(tmp_path / "studies") == before
+
+
+def test_words_of_a_numeric_column_may_be_mapped_on_the_command_line(stage, tmp_path):
+    (tmp_path / "t.csv").write_text("sid,v\ns1,1\ns2,0\n")
+    words = ["dataset=table", "dataset.path=t.csv", "dataset.columns.solution_id=sid", "dataset.columns.verdict=v"]
+    done = stage("generate", *words, "dataset.verdict_words={0: incorrect, 1: correct}", "model=recorded", "study=s")
+    assert done.returncode == 0, done.stderr
+    assert [x["verdict"] for x in records(tmp_path / "studies" / "s" / "labels")] == ["correct", "incorrect"]
+
+
 def test_going_back_to_an_earlier_text_makes_it_the_one_that_counts(stage, tmp_path):
     mapped = table(tmp_path / "t.csv", *GOOD)
     for first in (GOOD[0], GOOD[0].replace("{4}", "{6}"), GOOD[0]):
@@ -282,6 +332,23 @@ def test_samples_of_one_problem_have_seeds_of_their_own_that_follow_from_the_con
     served("generate", "limit=2", "samples=3", "seed=1", "model.name=other")
     others = {r["seed"] for r in records(tmp_path / "studies" / "s" / "solutions") if r["model"] == "other"}
     assert not others & set(seeds.values())
+
+
+def test_solutions_of_other_settings_under_one_name_are_warned_of(served):
+    assert "warning" not in served("generate", "limit=1").stderr
+    other = served("generate", "limit=1", "model.sampling.temperature=0.5")
+    assert "other settings" in other.stderr and "model.name=NAME" in other.stderr
+    assert "warning" not in served("generate", "limit=1", "model.sampling.temperature=0.5", "model.name=warm").stderr
+
+
+def test_the_judge_of_the_last_run_is_the_one_that_reports_take(served, stage, tmp_path):
+    for name in "xy":
+        served("generate", "limit=1", f"model.name={name}")
+    for words in (["models=[x]"], ["models=[y]", "program.instructions=Be kind."], ["models=[x]"]):
+        Misbehaving.plan = [(200, GRADE)] * 3
+        assert served("judge", *words).returncode == 0
+    said = records(tmp_path / "studies" / "s" / "verdicts")
+    assert said[-1]["solution_id"].split("/")[1] == "x" and len({r["judge_key"] for r in said}) == 2
 
 
 def test_prompts_differ_for_final_answers_and_proofs(served):

@@ -23,7 +23,7 @@ def _cell(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The text as it stands, whatever it holds: on one line, without HTML, and without a character that Markdown reads."""
+    """The text as it stands, whatever it holds: on one line, without HTML or a character that Markdown reads."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     safe = html.escape(re.sub(r"([\\`*\[\]~$!#])", r"\\\1", flat), quote=False)
     safe = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", safe)  # within a word an underscore is itself

@@ -27,6 +27,7 @@ JUDGE_FIGURES = (  # heading, where it stands in an agreement block, whether it 
     ("MAE", ("points", "mae"), False),
 )
 GROUPS = {"by_model": "by model", "by_topic": "by topic", "by_answer_type": "by kind of problem"}
+OPINIONS = ("equal", "different", "unsure", "error")
 NOT_HUMAN = "Planted labels say which flaws were written in on purpose. They are not human judgements."
 
 
@@ -69,7 +70,18 @@ def remark(estimate: Json) -> str:
 
 
 def about(estimate: Json) -> str:
-    """What a final-answer accuracy leaves out, and what it would be with that."""
+    """What a final-answer accuracy leaves out, the lenient reading, and a model's opinions."""
+    words = [not_counted(estimate)]
+    if lenient := estimate["lenient"]:
+        words.append(f"by the lenient reading {whole(lenient, True)}")
+    for model, said_of in (estimate["asked_model"] or {}).items():
+        counted = ", ".join(f"{n} {k}" for k, n in said_of.items() if n)
+        words.append(f"of the undecided ones {model} says: {counted} (not counted here)")
+    return "; ".join(w for w in words if w)
+
+
+def not_counted(estimate: Json) -> str:
+    """What a final-answer accuracy leaves out or counts as not right."""
     counts, bounds = estimate["counts"], estimate["bounds"]
     left_out = {k: counts[k] for k in ("undecided", "failed", "unchecked") if counts[k]}
     not_right = {k.replace("_", " "): counts[k] for k in ("missing", "cut_off") if counts[k]}
@@ -80,11 +92,6 @@ def about(estimate: Json) -> str:
         else []
     )
     words += [f"counted as not right: {', '.join(f'{n} {k}' for k, n in not_right.items())}"] if not_right else []
-    if lenient := estimate["lenient"]:
-        words.append(f"by the lenient reading {whole(lenient, True)}")
-    for model, said_of in (estimate["asked_model"] or {}).items():
-        counted = ", ".join(f"{n} {k}" for k, n in said_of.items() if n)
-        words.append(f"of the undecided ones {model} says: {counted} (not counted here)")
     return "; ".join([w for w in [remark(estimate), *words] if w])
 
 
@@ -102,6 +109,8 @@ def in_short(m: Json) -> list[Section]:
             sections.append(judges(m, "against_planted"))
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
+    if lost := not_written(m["solutions"]["overall"]):
+        sections.append(Section("Solutions", [f"Of {m['n_solutions']} solutions: {lost}."]))
     left = [row for row in left_out(m).rows if row[1] != "0"]
     if left:
         sections.append(Section("Left out", [], ["what", "how many", "which"], left))
@@ -125,7 +134,7 @@ def in_full(m: Json) -> list[Section]:
         sections += [coverage(m), judge_says(m)]
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
-    return [*sections, final_answers(m), left_out(m), how_to_read(m)]
+    return [*sections, solutions(m), final_answers(m), *opinions(m), left_out(m), how_to_read(m)]
 
 
 def head(m: Json) -> list[str]:
@@ -146,7 +155,8 @@ def human_gold(m: Json) -> Section:
         return Section(
             title,
             [
-                "There are no human labels in this study, so there is no human gold. No other number here takes its place."
+                "There are no human labels in this study, so there is no human gold. "
+                "No other number here takes its place."
             ],
         )
     header, rows = _metric_rows(m["human_gold"]["overall"])
@@ -206,16 +216,31 @@ def judges(m: Json, key: str) -> Section:
     for name, judge in m["judges"].items():
         cover = judge["coverage"] if whose == "human" else judge[key]["coverage"]
         rows += _judge_rows(name, judge[key], str(cover["both"]), str(cover["missing"]))
+    texts = [
+        "n: labelled solutions that the judge has judged; errors: those it failed on. "
+        "A figure that rests on another n says so."
+    ]
     baseline = m["baselines"].get("constant", {}).get(key)
     if baseline:
-        said = baseline["verdict_said"] or f"{baseline['points_said']:g} points"
-        n = max(baseline[part]["accuracy"]["n"] for part in ("verdict", "pass"))
-        rows += _judge_rows(f"(always {said})", baseline, str(n), "0")
-    texts = [
-        "n: labelled solutions that the judge has judged; errors: those it failed on. A figure that rests on another n says so. "
-        "The last line is a predictor that says the same of every solution: what it reaches is worth nothing."
-    ]
+        n = max(
+            baseline[part][k]["n"] for part, k in (("verdict", "accuracy"), ("pass", "accuracy"), ("points", "mae"))
+        )
+        rows += _judge_rows("(constant)", baseline, str(n), "0")
+        texts[0] += (
+            " (constant) says the same of every solution, for each figure what serves it best "
+            f"({_constant(baseline)}): what it reaches is worth nothing."
+        )
     return Section(title, texts, ["judge", "n", "errors", *(name for name, _, _ in JUDGE_FIGURES)], rows)
+
+
+def _constant(baseline: Json) -> str:
+    verdict, passing, points = (baseline[f"{k}_said"] for k in ("verdict", "pass", "points"))
+    said = [
+        f"verdict: {verdict.replace('_', ' ')}" if verdict is not None else "",
+        f"pass: {'passed' if passing else 'not passed'}" if passing is not None else "",
+        f"points: {points:g}" if points is not None else "",
+    ]
+    return "; ".join(s for s in said if s) or "nothing, since no label has verdict or points"
 
 
 def _judge_rows(name: str, block: Json, n: str, errors: str) -> list[list[str]]:
@@ -280,24 +305,32 @@ def details(name: str, block: Json, against: str) -> list[Section]:
 
 
 def coverage(m: Json) -> Section:
-    keys = ("judged", "labelled", "both", "missing", "unjudged")
+    keys = ("judged", "labelled", "both", "missing", "unjudged", "without_text")
     rows = []
     for name, judge in m["judges"].items():
         cover = judge["coverage"]
-        errors = ", ".join(f"{n} {kind}" for kind, n in cover["errors"].items()) or "none"
+        errors = _errors(cover["errors"]) or "none"
         older = ", ".join(f"{key} ({n} verdicts)" for key, n in judge["other_judge_keys"].items()) or "none"
         tags = ", ".join(f"{tag} ({n})" for tag, n in judge["unknown_tags"].items()) or "none"
         rows.append([name, *(str(cover[k]) for k in keys), errors, judge["judge_key"], older, tags])
     missing = m["settings"]["missing"]
     words = "left out of every figure" if missing == "leave_out" else "counted as wrong (missing=wrong)"
     text = [
-        f"labelled: by humans. missing: labelled, and the judge failed on it; these are {words}. unjudged: labelled, and the "
-        "judge has not seen it. Older keys are earlier configurations of a judge: they are never mixed in."
+        f"labelled: by humans. missing: labelled, and the judge failed on it; these are {words}. unjudged: labelled, "
+        "and the judge has not seen it. without text: not judged, since there is no text to judge. Older keys are "
+        "earlier configurations of a judge: they are never mixed in."
     ]
     return Section(
         "Coverage",
         text,
-        ["judge", *keys, "errors", "judge key", "older keys, not used", "tags outside the taxonomy"],
+        [
+            "judge",
+            *(k.replace("_", " ") for k in keys),
+            "errors",
+            "judge key",
+            "older keys, not used",
+            "tags outside the taxonomy",
+        ],
         rows,
     )
 
@@ -309,7 +342,8 @@ def judge_says(m: Json) -> Section:
         block = judge["estimates"]["raw"]["overall"]
         rows.append([f"judge {name}", *(whole(block[k], True) for k in list(METRICS)[1:])])
     text = [
-        "Shares of the judge's own verdicts, over all solutions it judged. No human had a part in these, and they are not corrected."
+        "Shares of the judge's own verdicts, over all solutions it judged. No human had a part in these, and they are "
+        "not corrected."
     ]
     return Section("What the judges alone would report (not human gold)", text, ["", *list(METRICS.values())[1:]], rows)
 
@@ -320,14 +354,64 @@ def final_answers(m: Json) -> Section:
     if not block["overall"]["bounds"]:
         return Section(title, ["No problem of this study has a final answer."])
     text = [
-        "Over every solution, labelled or not, as the answer checker finds them by its strict reading, or a human where one "
-        "said so. A right answer says nothing of the reasoning."
+        "Over every solution, labelled or not, as the answer checker finds them, or a human where one said so. The "
+        "strict reading is the figure; the lenient one shows what it would be if the checker forgave more (conf/answers). A "
+        "right answer says nothing of the reasoning."
     ]
+    rows = [[name, whole(e, True), _by_lenient(e), not_counted(e)] for name, e in _final_answer_groups(m).items()]
+    return Section(title, text, ["", "Final Answer Accuracy (strict)", "by the lenient reading", "remark"], rows)
+
+
+def _by_lenient(estimate: Json) -> str:
+    if estimate["lenient"]:
+        return whole(estimate["lenient"], True)
+    return "the same" if estimate["bounds"] else "-"
+
+
+def _final_answer_groups(m: Json) -> dict[str, Json]:
+    block = m["final_answers"]
     groups = {"all": block["overall"], **{f"model {k}": e for k, e in block["by_model"].items()}}
-    groups |= {f"topic {k}": e for k, e in block["by_topic"].items()}
-    return Section(
-        title, text, ["", "Final Answer Accuracy", "remark"], [[k, whole(e, True), about(e)] for k, e in groups.items()]
+    return groups | {f"topic {k}": e for k, e in block["by_topic"].items()}
+
+
+def opinions(m: Json) -> list[Section]:
+    """What models say of answers that the checker left undecided; no section where none was asked."""
+    rows = [
+        [name, model, str(e["counts"]["undecided"]), *(str(said[k]) for k in OPINIONS)]
+        for name, e in _final_answer_groups(m).items()
+        for model, said in (e["asked_model"] or {}).items()
+    ]
+    if not rows:
+        return []
+    text = ["Answers that the strict reading left undecided, put to a model. No figure above counts what it says."]
+    title = "What a model says of undecided final answers (no human's word, and in no figure)"
+    return [Section(title, text, ["", "model", "undecided", *OPINIONS], rows, 3)]
+
+
+def solutions(m: Json) -> Section:
+    """How many solutions the solvers wrote, and what became of the others."""
+    groups = {"all": m["solutions"]["overall"]}
+    groups |= {f"model {k}": counts for k, counts in m["solutions"]["by_model"].items()}
+    rows = [
+        [name, str(counts["written"]), str(counts["cut_off"]), _errors(counts["errors"]) or "none"]
+        for name, counts in groups.items()
+    ]
+    text = (
+        "cut off: by the token limit, before the end. errors: there is no solution; such a failure may be the engine's."
     )
+    return Section("Solutions", [text], ["", "written", "cut off", "errors"], rows)
+
+
+def not_written(counts: Json) -> str:
+    """What became of solutions that are not whole, in words; empty where all are."""
+    parts = [f"{counts['cut_off']} cut off by the token limit"] if counts["cut_off"] else []
+    if counts["errors"]:
+        parts.append(f"errors: {_errors(counts['errors'])}")
+    return "; ".join(parts)
+
+
+def _errors(errors: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {kind}" for kind, n in errors.items())
 
 
 def left_out(m: Json) -> Section:
@@ -353,6 +437,14 @@ def left_out(m: Json) -> Section:
             named(f"verdicts of {j} whose solution's text has changed since", x)
             for j, x in out["verdicts_of_changed_text"].items()
         ),
+        *(
+            named(f"verdicts of {j} whose problem (statement, answer, reference, rubric) has changed since", x)
+            for j, x in out["verdicts_of_changed_problem"].items()
+        ),
+        named(
+            "checked answers whose solution's text has changed since (run judge again)", out["answers_of_changed_text"]
+        ),
+        named("checked answers whose gold answer has changed since (run judge again)", out["answers_of_changed_gold"]),
     ]
     return Section("What is left out", [], ["what", "how many", "which"], rows)
 
@@ -364,13 +456,15 @@ def how_to_read(m: Json) -> Section:
     return Section(
         "How to read this",
         [
-            "Intervals are 95% intervals. Where problems have several solutions, these are not independent, and whole problems are "
-            f"resampled ({settings['resamples']} times, seed {settings['seed']}); with fewer than ten problems a share gets the Wilson interval as if each problem were one row, and other figures none. "
+            "Intervals are 95% intervals. Where problems have several solutions, these are not independent, and whole "
+            f"problems are resampled ({settings['resamples']} times, seed {settings['seed']}); with fewer than ten "
+            "problems a share gets the Wilson interval as if each problem were one row, and other figures none. "
             "Elsewhere shares have Wilson's interval.",
-            f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially correct, correct. "
-            "A kappa marked * is degenerate: one side says the same of every solution.",
-            "Of several annotators the verdict counts that more of them give than any other, the median of their points, and the tags "
-            "that more than half of them name; where their verdicts tie there is none. Intervals do not know that annotators err.",
+            f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially "
+            "correct, correct. A kappa marked * is degenerate: one side says the same of every solution.",
+            "Of several annotators the verdict counts that more of them give than any other, the median of their "
+            "points, and the tags that more than half of them name; where their verdicts tie there is none. Intervals "
+            "do not know that annotators err.",
             f"Taxonomy {settings['taxonomy']}. Every figure with its method stands in metrics.json.",
         ],
     )

@@ -158,7 +158,7 @@ class Algebra:
             a, b = b, a
         if len(b) == 1 and () in b:
             return self.scale(Ratio(a), b[()])
-        self.spend(len(a) * len(b))
+        self.spend(len(a) * len(b) * _cost(_size(a) + _size(b)))
         out: Poly = {}
         extra: list[Ratio] = []
         for mono_a, coefficient_a in a.items():
@@ -192,6 +192,12 @@ class Algebra:
     def scale(self, a: Ratio, factor: Fraction) -> Ratio:
         if not factor:
             return Ratio({})
+        size = _bits(factor)
+        if size > 500:
+            whole = size + _size(a.num)
+            if whole > 2 * limits.MAX_BITS:
+                raise Refused("it makes numbers that are too large")
+            self.spend(len(a.num) * _cost(whole))
         return Ratio({m: c * factor for m, c in a.num.items()}, a.den)
 
     def add(self, a: Ratio, b: Ratio) -> Ratio:
@@ -203,7 +209,7 @@ class Algebra:
                     num[mono] = total
                 else:
                     num.pop(mono, None)
-            self.spend(len(b.num))
+            self.spend(len(b.num) * _cost(_size(a.num) + _size(b.num)))
             self.check(num)
             return Ratio(num, a.den if num else None)
         left, right = self.mul(Ratio(a.num), Ratio(b.den)), self.mul(Ratio(b.num), Ratio(a.den))
@@ -339,10 +345,9 @@ class Algebra:
                 try:
                     return self.integer_power(base, constant.numerator)
                 except Refused:
-                    if not base.num:
+                    if not base.num or abs(constant) > 10**18:
                         raise
-                    # too large to write out: an atom of its own, which is still equal to itself
-                    return self.atom(("power", base.key(), exponent.key()))
+                    return self.unexpanded(base, constant.numerator)
             return self.rational_power(base, constant)
         if not base.num:
             raise Refused("a power of zero with an unknown exponent")
@@ -365,6 +370,14 @@ class Algebra:
         for atom, times in mono:
             result = self.mul(result, self.atom_power(atom, self.scale(exponent, Fraction(times))))
         return result
+
+    def unexpanded(self, base: Ratio, exponent: int) -> Ratio:
+        """A power that is too large to be written out: an atom of its own, or of each prime, equal only to its like."""
+        value = base.constant()
+        if value is None or value < 0:
+            return self.atom(("power", base.key(), exponent))
+        atoms = tuple(sorted((self.atom_id(("prime", p), positive=True), e * exponent) for p, e in factor(value)))
+        return Ratio({atoms: Fraction(1)})
 
     def number_atom(self, prime: int) -> int:
         """A positive integer as the base of powers. Its first power is the number itself, see `atom_power`."""
@@ -693,6 +706,17 @@ class Algebra:
 
     def unordered(self, expr: Op) -> Ratio:
         return self.atom((expr.op, *sorted((self.of(a).key() for a in expr.args), key=repr)))
+
+
+def _size(poly: Poly) -> int:
+    """The bits of its largest coefficient."""
+    return max(map(_bits, poly.values()), default=0)
+
+
+def _cost(size: int) -> int:
+    """What one operation on numbers of so many bits costs, in operations on small ones: fractions are reduced by gcd,
+    whose time grows with the square."""
+    return 1 + (size // 800) ** 2
 
 
 def _bits(value: Fraction) -> int:

@@ -48,10 +48,6 @@ _OPPOSITES = tuple(
 class Cascade(RealSets):
     """One comparison of two answers, of whatever kind."""
 
-    # Expressions
-
-    # Answers
-
     def answers(self, a: Answer, b: Answer) -> Result:
         """Two answers of any kind."""
         self.pairings += 1
@@ -105,10 +101,13 @@ class Cascade(RealSets):
         return undecided(f"{kind_of(a)} can't be held against {kind_of(b)}")
 
     def conditioned(self, a: Answer, b: Answer) -> Result:
+        """Answers under a condition: the same one on both sides, or one that nothing is proven about."""
         if isinstance(a, Conditioned) and isinstance(b, Conditioned):
             inner = self.answers(a.inner, b.inner)
             if inner.outcome == "equal" and a.condition != b.condition:
                 return undecided("they agree but for their conditions")
+            if inner.outcome == "equal" and inner.method == "renaming":
+                return undecided("they are equal under other names, but their conditions may speak of the old ones")
             explained = {"where", "with"} & {*a.condition[:1], *b.condition[:1]}
             if inner.outcome == "different" and explained:
                 return undecided("one has an explanation of its letters")
@@ -212,16 +211,17 @@ class Cascade(RealSets):
         if not (isinstance(one, Value) and isinstance(two, Value)):
             return None
         first, second = symbols(one.expr), symbols(two.expr)
-        if not first and not second:
-            return None
-        if bool(first) != bool(second):
+        if not first or not second:
             return None
         left, right = as_residues(a), as_residues(b)
         if left is not None and right is not None:
             return self.residues(a, b)
+        names = [name for x in (a, b) if isinstance(x, Named) for name in x.names]
         both = isinstance(a, Named) and isinstance(b, Named)
-        result = self.values(one, two, bound=first | second if both else frozenset())
-        if both and result.outcome == "different" and all(n[0] in numeric.WHOLE for n in (*a.names, *first, *second)):  # type: ignore[union-attr]
+        # the i and j of a_{ij} are bound by it, and have no other names
+        fixed = frozenset("".join(name.partition("_")[2] for name in names))
+        result = self.values(one, two, bound=(first | second) - fixed if both else frozenset())
+        if both and result.outcome == "different" and all(n[0] in numeric.WHOLE for n in (*names, *first, *second)):
             return undecided("as families they may have the same members")
         return result
 
@@ -488,6 +488,8 @@ class Cascade(RealSets):
         if None not in steps and steps[0] == steps[1] and a.last is not None and b.last is not None:
             starts, ends = self.expressions(a.first[0], b.first[0]), self.expressions(a.last, b.last)
             if starts.outcome == ends.outcome == "equal":
+                if min(len(a.first), len(b.first)) == 1:
+                    return undecided("they are equal if the list with one member before its dots has the same step")
                 return equal("structure", "both lists have the same start, step and end")
         letters = frozenset().union(
             *(symbols(e) for x in (a, b) for e in (*x.first, *((x.last,) if x.last is not None else ())))

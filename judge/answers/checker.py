@@ -92,12 +92,12 @@ def _texts(gold: str, text: str, policy: Policy, *, text_step: bool, ask: Ask) -
         return undecided("the gold answer is empty", "text")
     if text_step and gold.strip() == text.strip():
         return equal("text", "both are the same text")
-    plain_gold, plain_text = gold, text
     if len(gold) > limits.MAX_ANSWER_CHARS or len(text) > limits.MAX_ANSWER_CHARS:
-        plain = [re.sub(r"[\s$]|\{,\}|\\,", "", t) if len(t) < limits.MAX_REPLY_CHARS else t for t in (gold, text)]
-        return _integers(*plain) or undecided("an answer is too long to be read as a formula", "limit")
+        return _integers(gold.strip(" \n$"), text.strip(" \n$")) or undecided(
+            "an answer is too long to be read as a formula", "limit"
+        )
     plain_gold, plain_text = clean(gold), clean(text)
-    whole = _integers(plain_gold, plain_text, text_step=text_step)
+    whole = _integers(plain_gold, plain_text)
     if whole is not None:
         return whole
     try:
@@ -111,7 +111,7 @@ def _texts(gold: str, text: str, policy: Policy, *, text_step: bool, ask: Ask) -
     return _answers(sides, (plain_gold, plain_text), policy, text_step=text_step, ask=ask)
 
 
-def _integers(gold: str, text: str, *, text_step: bool = True) -> Result | None:
+def _integers(gold: str, text: str) -> Result | None:
     """Whole numbers of any length, digit by digit."""
     one, two = _INTEGER.fullmatch(gold), _INTEGER.fullmatch(text)
     if one is None or two is None:

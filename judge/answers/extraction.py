@@ -23,6 +23,10 @@ _MARKER = re.compile(
     r"(?:(?P<colon>[:=：])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
     re.I,
 )
+# "Answer. 42", "Result: 42" and "#### 42" at the start of a line.
+_LINE_MARKER = re.compile(
+    r"^[ \t]*(?:[*_#]*[ \t]*(?:\\textbf\{)?(?:answer[*_]*\.|result[*_]*:)[*_}]*|####)[ \t]+(?=\S)", re.I | re.M
+)
 _HEADING = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]*|\*\*)[ \t]*(?:the[ \t]+)?(?:final[ \t]+)?answers?[ \t]*:?[ \t]*\**[ \t]*:?[ \t]*$",
     re.I | re.M,
@@ -226,6 +230,10 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
         if below < stop and stop - below <= 400 and "\\boxed" not in text[below:stop]:
             took = _answer_clause(text, below, stop, "final-answer line")
             found = took or found
+    for match in list(_LINE_MARKER.finditer(text, window, end))[-limits.MAX_STATEMENTS :]:
+        took = _answer_clause(text, match.end(), _line_end(text, match.end(), end), "final-answer line")
+        if took is not None and _STATED.match(took.text or ""):
+            found = took
     for match in list(_MARKER.finditer(text, window, end))[-limits.MAX_STATEMENTS :]:
         sentence = _sentence_start(text, match.start(), window)
         if _HEDGE.search(text, sentence, match.start()):
@@ -261,7 +269,7 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
 
 def _answer_clause(text: str, start: int, end: int, how: str) -> Extraction | None:
     """The answer at the head of a line: up to the end of its sentence, if it looks like an answer at all."""
-    while start < end and text[start] in " \t*_:=":
+    while start < end and text[start] in " \t*_:=}":
         start += 1
     end = min(end, start + 1_000)
     if start >= end or _UNSURE_END.match(text, start, end):
@@ -309,6 +317,8 @@ def _bare(text: str, start: int, end: int) -> Extraction | None:
         return None
     if len(body) > 300 and re.search(r"[a-zA-Z]{3,}\s+[a-zA-Z]{2,}\s", body):
         return None
+    if body.startswith(("The ", "There ")) and _WEAK.match(body[4:]):
+        return None  # "The minimum is 7.": a sentence about the answer
     if body.count("\n") > 1 or _DISCOURSE.search(body[:2000]):
         return None
     return _take(text, start, end, "bare answer")
@@ -331,7 +341,8 @@ def _sentence(text: str, start: int, end: int) -> Extraction | None:
         body_end -= 1
     head = max(start, body_end - 400)
     cut = max([m.end() for m in re.compile(r"[.!?]\s+(?=[A-Z])|\n").finditer(text, head, body_end)], default=head)
-    if _HEDGE.search(text, cut, body_end) or not _CONCLUDES.search(text, max(start, cut - 40), body_end):
+    alone = not text[start:cut].strip()
+    if _HEDGE.search(text, cut, body_end) or not (alone or _CONCLUDES.search(text, max(start, cut - 40), body_end)):
         return None
     match = _WEAK.search(text, cut, body_end)
     if match is None:

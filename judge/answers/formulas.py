@@ -110,7 +110,7 @@ class Formulas:
         if answer is None:
             self.pending.append((a, b))
         return undecided(
-            (why and f"{why}") or "neither their equality nor a difference could be proven",
+            why or "neither their equality nor a difference could be proven",
             "sympy" if answer else "algebra",
         )
 
@@ -222,7 +222,7 @@ def _at(place: dict[str, Fraction]) -> str:
 
 def strongest(results: Sequence[Result]) -> str:
     """The method to name for several: the one furthest down the cascade."""
-    order = ("text", "structure", "words", "exact", "congruence", "units", "algebra", "renaming", "interval", "sympy")
+    order = ("text", "structure", "words", "exact", "congruence", "units", "algebra", "interval", "sympy", "renaming")
     return max((r.method for r in results), key=lambda m: order.index(m) if m in order else 0, default="structure")
 
 

@@ -25,7 +25,9 @@ TRIAL_DIVISION = 2_000  # primes tried when roots and logarithms are split
 
 INTERVAL_BITS = 160  # precision of interval arithmetic
 INTERVAL_BITS_FINE = 700  # second try, for values that lie close together
-MAX_INTERVAL_EXPONENT = 100_000  # |log2| of any value in it
+MAX_INTERVAL_NODES = 5_000  # operations in one evaluation
+MAX_INTERVAL_EXPONENT = 10**12  # |log2| of any value in it: a large exponent costs nothing, but
+MAX_ANGLE_BITS = 1_000  # the sine of a large number does
 MAX_RENAMINGS = 24
 
 MAX_SYMBOLIC_CHARS = 2_000  # of a formula given to the LaTeX parser of math-verify
@@ -33,6 +35,7 @@ MAX_SYMBOLIC_NODES = 400
 MAX_SYMBOLIC_BITS = 4_000  # of a number given to sympy
 
 WORKER_START_SECONDS = 120.0  # importing sympy on a busy machine
+MARGIN_SECONDS = 0.2  # kept back from the time limit for the other steps
 GONE_SECONDS = 0.2  # a worker that is gone this soon was gone before: its request is given to another one
 WORKER_JOBS = 300  # then the worker is replaced: sympy's caches only grow
 MAX_MESSAGE_BYTES = 64_000_000

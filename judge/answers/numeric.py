@@ -15,7 +15,7 @@ from typing import Any
 
 from . import limits
 from .normalise import Refused
-from .parse import Expr, Num, Op, Sym
+from .parse import ELEMENTARY, Expr, Num, Op, Sym
 
 Interval = Any  # a pair of mpmath raw floats, low and high: libmp has no types
 
@@ -48,7 +48,9 @@ class Evaluator:
 
     def of(self, expr: Expr) -> Interval:
         """An interval that holds the value; raises `Refused` where that is undefined, unknown or too large."""
-        self.nodes += 1
+        self.nodes += 200 if isinstance(expr, Op) and expr.op in ("fact", "fact2", "binom") else 1
+        if self.nodes > limits.MAX_INTERVAL_NODES:
+            raise Refused("it takes too much work to evaluate")
         result = self._of(expr)
         for end in result:
             if end in (self.mp.finf, self.mp.fninf, self.mp.fnan):
@@ -85,6 +87,8 @@ class Evaluator:
             return self.special(expr)
         args = [self.of(a) for a in expr.args]
         one = args[0]
+        if expr.op in ELEMENTARY and self.magnitude(one) > limits.MAX_ANGLE_BITS:
+            raise Refused("its argument is too large")
         match expr.op:
             case "add":
                 for other in args[1:]:
@@ -152,13 +156,17 @@ class Evaluator:
                 whole = [self.integer(a) for a in args]
                 return self.exact(Fraction(math.gcd(*whole) if expr.op == "gcd" else math.lcm(*whole)))
             case "min" | "max":
-                choose = min if expr.op == "min" else max
-                lows, highs = (
-                    [Fraction(*mp.to_rational(a[0])) for a in args],
-                    [Fraction(*mp.to_rational(a[1])) for a in args],
-                )
-                return self.exact(choose(lows))[0], self.exact(choose(highs))[1]
+                lows, highs = [a[0] for a in args], [a[1] for a in args]
+                return self.extreme(lows, expr.op), self.extreme(highs, expr.op)
         raise Refused(f"{expr.op} is not evaluated")
+
+    def extreme(self, ends: list[Any], op: str) -> Any:
+        """The smallest or largest of some raw floats."""
+        best = ends[0]
+        for end in ends[1:]:
+            if self.mp.mpf_lt(end, best) == (op == "min"):
+                best = end
+        return best
 
     def special(self, expr: Op) -> Interval:
         mp, bits = self.mp, self.bits
@@ -181,6 +189,10 @@ class Evaluator:
                 return mp.mpi_neg(self.real_power(mp.mpi_neg(inner, bits), self.exact(Fraction(1, n))), bits)
             return self.real_power(inner, self.exact(Fraction(1, n)))
         raise Refused("a function that is not known has no value")
+
+    def magnitude(self, x: Interval) -> int:
+        """About log2 of the largest absolute value in it."""
+        return max((end[2] + end[3] for end in x if end[1]), default=0)
 
     def sign(self, x: Interval) -> int:
         """1, 0 or -1; raises where the interval does not tell."""
@@ -208,7 +220,7 @@ class Evaluator:
         return self.mp.mpi_log(x, self.bits)
 
     def integer(self, x: Interval) -> int:
-        if x[0] != x[1]:
+        if x[0] != x[1] or self.magnitude(x) > limits.MAX_BITS:
             raise Refused("a part of it is not certainly whole")
         numerator, denominator = self.mp.to_rational(x[0])
         if denominator != 1:
@@ -225,6 +237,8 @@ class Evaluator:
     def power(self, base_expr: Expr, exponent_expr: Expr) -> Interval:
         mp, bits = self.mp, self.bits
         base, exponent = self.of(base_expr), self.of(exponent_expr)
+        if self.magnitude(exponent) > 64:
+            raise Refused("its value is too large or too small")
         size = max(abs(e[2] + e[3]) if e[1] else 0 for e in base)
         top = max(abs(mp.to_int(e)) for e in exponent) + 1
         if (size + 1) * top > limits.MAX_INTERVAL_EXPONENT:

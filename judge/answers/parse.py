@@ -151,7 +151,10 @@ class Parser:
         if kind == "sym":
             return True
         if kind == "num":
-            return self.at > 0 and self.items[self.at - 1].kind == "op" and self.items[self.at - 1].text in ")}"
+            before = self.items[max(self.at - 2, 0) : self.at]
+            if before and before[-1].kind == "op":
+                return before[-1].text in ")}"
+            return len(before) == 2 and before[0] == ("op", "^") and before[1].kind == "sym"  # 2^a 3^b
         if kind == "op":
             return text in ("(", "{")
         return kind == "cmd" and text in _ATOM_COMMANDS

@@ -44,7 +44,7 @@ PARITY = re.compile(
 MULTIPLES = re.compile(
     r"(?:(?:all|every|any|the) )?(?:(?P<va>[a-z]) is (?:a )?|integers |numbers )?(?:multiples? of|divisible by) (?P<m>\d{1,9})"
 )
-FORM = re.compile(r"(?:all )?(?:(?:positive )?(?:integers?|numbers?)(?: [a-z])? )?of the form")
+FORM = re.compile(r"(?:all )?(?:(?:integers?|numbers?)(?: [a-z])? )?of the form")
 
 
 def phrase_of(items: list[Token]) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ class Worker:
             assert self.process.stdin is not None
             self.process.stdin.write(struct.pack(">I", len(body)) + body)
             self.process.stdin.flush()
-            reply = self._receive(seconds)
+            reply = self._receive(max(seconds / 2, seconds - limits.MARGIN_SECONDS))
         except TimeoutError as error:  # before OSError, of which it is one
             self.kill()
             raise Failed(f"the symbolic work took longer than {seconds:g} s") from error

@@ -390,6 +390,8 @@ class _Reader:
             high = None if infinite[1] else self.expr(pieces[1])
             if infinite[0] == "+" or infinite[1] == "-":
                 raise Refused("its interval runs backwards")
+            if (infinite[0] and first.text == "[") or (infinite[1] and last.text == "]"):
+                raise Refused("its interval is closed at infinity")
             return Interval(low, high, first.text == "[" and low is not None, last.text == "]" and high is not None)
         if mixed:
             raise Refused("its brackets don't match")

@@ -31,11 +31,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 INSPECT = ["inspect_ai==0.3.285", "latex2sympy2_extended==1.11.0", "antlr4-python3-runtime==4.13.2"]
+# The last one makes every contender load what it needs for symbolic work.
 WARM_UP = [
     ("$x^2-1$", r"\boxed{(x-1)(x+1)}"),
     ("$\\sqrt{8}$", r"\boxed{2\sqrt{2}}"),
     ("$\\sqrt{2}$", r"\boxed{1.4}"),
-] * 3
+    (r"$\sqrt{3+2\sqrt{2}}$", r"\boxed{1+\sqrt{2}}"),
+] * 2
 SECONDS = 5.0  # the limit for one pair, for all of them
 
 Outcome = str

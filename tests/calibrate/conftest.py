@@ -69,10 +69,12 @@ class Maker:
             )
             journal.append(record)
 
-    def answer(self, solution_id: str, outcome: str, checker: str = "strict") -> None:
+    def answer(self, solution_id: str, outcome: str, checker: str = "strict", **f: Any) -> None:
+        """As checked against the gold answer that the problem has now, but for what is said otherwise."""
+        problem = self.study.problems()[self.study.solutions()[solution_id].problem_id]
+        fields = {"key": f"{solution_id}/{outcome}", "gold": problem.answer, "extracted": "a", "outcome": outcome} | f
         with self.study.journal("answers", checker, Answer) as journal:
-            fields = {"key": f"{solution_id}/{outcome}", "solution_id": solution_id, "gold": "g", "extracted": "a"}
-            journal.append(Answer(checker=checker, outcome=outcome, **fields))  # type: ignore[arg-type]
+            journal.append(Answer(solution_id=solution_id, checker=checker, **fields))  # type: ignore[arg-type]
 
 
 @pytest.fixture

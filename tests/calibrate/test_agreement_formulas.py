@@ -104,6 +104,10 @@ def test_one_constant_side_gives_kappa_0_and_is_marked() -> None:
     assert why_degenerate(table, ("a", "b")) == "the judge says only 'b'"
     assert why_degenerate(table.T, ("a", "b")) == "the labels say only 'b'"
     assert why_degenerate(np.eye(2), ("a", "b")) is None
+    assert why_degenerate(np.diag([0.0, 5]), ("a", "b")) is None  # undefined, and not degenerate
+    apart = np.array([[0.0, 4], [0, 0]])
+    assert cohen_kappa(apart) == 0
+    assert why_degenerate(apart, ("a", "b")) == "the labels say only 'a', and the judge only 'b'"
 
 
 def test_no_spread_and_no_support() -> None:

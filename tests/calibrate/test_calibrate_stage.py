@@ -95,6 +95,18 @@ def test_annotators_own_table_is_taken_into_the_study(judged: Maker, tmp_path: P
     assert "nothing has changed" in calibrate(judged, "study=s").stdout  # the labels stand in the study now
 
 
+def test_a_cell_that_is_emptied_takes_its_label_back(judged: Maker, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    table = ["labels=table", "labels.path=sheet.csv", "labels.annotator=bob", "labels.columns.verdict=v"]
+    sheet.write_text("solution_id,v\ns0,correct\ns1,correct\n")
+    assert calibrate(judged, "study=s", *table).returncode == 0
+    sheet.write_text("solution_id,v\ns0,\ns1,correct\n")
+    done = calibrate(judged, "study=s", "overwrite=true", *table)
+    assert "human labels: 1 read into" in done.stdout and "0 new or changed; 1 withdrawn" in done.stdout
+    assert {"annotator": "bob", "kind": "human", "labels": 1} in metrics(judged)["annotators"]
+    assert "nothing has changed" in calibrate(judged, "study=s", *table).stdout
+
+
 def test_missing_and_threshold_are_settings(judged: Maker) -> None:
     from generate.journal import Failure
 
@@ -114,6 +126,14 @@ def test_missing_and_threshold_are_settings(judged: Maker) -> None:
         (["study=s", "judges=[x]"], "judges: 'x' has judged nothing here; there are: j"),
         (["study=s", "missing=skip"], "missing: Input should be 'leave_out' or 'wrong', got 'skip'"),
         (["study=s", "pass_threshold=high"], "pass_threshold: "),
+        (["study=s", "pass_threshold=nan"], "pass_threshold: "),
+        (["study=s", "pass_threshold=inf"], "pass_threshold: "),
+        (["study=s", "pass_threshold=0"], "pass_threshold: "),  # every solution would pass
+        (["study=s", "labels=table", "labels.path=points.csv", "labels.max_points=nan"], "labels.max_points: "),
+        (
+            ["study=s", "pass_threshold=8", "labels=table", "labels.path=seven.csv", "labels.columns.points=points"],
+            "pass_threshold=8: is above the labels' max_points, 7",
+        ),
         (["study=s", "name=a/b"], "name=a/b: a report's name is letters"),
         (["study=s", "labels=nobody"], "labels=nobody: there is no such labels"),
         (["study=s", "labels=table"], "labels: path: must be given, such as labels.path=FILE"),
@@ -140,6 +160,7 @@ def test_bad_input_is_one_line_exit_code_2_and_changes_nothing(
     (tmp_path / "bad.csv").write_text("solution_id,x\nzz,1\n")
     (tmp_path / "tags.csv").write_text("solution_id,tags\ns0,Sloth\n")
     (tmp_path / "points.csv").write_text("solution_id,points\ns0,9\n")
+    (tmp_path / "seven.csv").write_text("solution_id,points\ns0,6\n")
     before = state(judged)
     run = calibrate(judged, *args)
     assert run.returncode == 2

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from generate.journal import BadInput, Failure
+from generate.journal import BadInput, Failure, text_hash
+from judge.program import problem_hash
 from judge.verdicts import Opinion
 from tests.calibrate.conftest import Maker
 
@@ -79,6 +80,70 @@ def test_a_humans_word_on_the_answer_wins_over_the_checker(make: Maker, metrics_
     for accuracy in (m["human_gold"]["overall"]["final_answer_accuracy"], m["final_answers"]["overall"]):
         assert accuracy["value"] == 0.5 and accuracy["bounds"] == {"low": 0.5, "high": 0.5, "n": 2}
         assert accuracy["counts"]["by_label"] == 2
+
+
+@pytest.mark.parametrize("checker", ["strict", "lenient"])
+def test_an_answer_checked_against_another_gold_is_unchecked_until_it_is_checked_anew(
+    make: Maker, metrics_of: Metrics, checker: str
+) -> None:
+    for name in ("s", "t"):
+        make.problem(name, answer="1")
+        make.solution(name)
+        make.label(name, "correct")
+        make.answer(name, "equal")
+        make.answer(name, "equal", "lenient")
+    make.problem("s", answer="2")
+    if checker == "lenient":
+        make.answer("s", "different", key="s/against 2")
+    m = metrics_of()
+    for accuracy in (m["human_gold"]["overall"]["final_answer_accuracy"], m["final_answers"]["overall"]):
+        found = (accuracy["value"], accuracy["n"], accuracy["counts"]["unchecked"])
+        assert found == ((1, 1, 1) if checker == "strict" else (0.5, 2, 0))
+        assert accuracy["lenient"] is None
+    assert m["left_out"]["answers_of_changed_gold"] == (["s"] if checker == "strict" else [])
+    given = m["human_gold"]["overall"]["correct_given_correct_answer"]
+    assert (given["value"], given["n"]) == (1, 1)
+
+
+def test_an_answer_of_another_text_is_unchecked_and_listed(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("s", answer="1")
+    make.solution("s", text="new")
+    make.answer("s", "equal", text_hash=text_hash("old"))
+    m = metrics_of()
+    assert m["final_answers"]["overall"]["counts"]["unchecked"] == 1
+    assert m["left_out"]["answers_of_changed_text"] == ["s"] and m["left_out"]["answers_of_changed_gold"] == []
+
+
+def test_an_answer_that_does_not_say_its_gold_is_trusted(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("s", answer="1")
+    make.solution("s")
+    make.answer("s", "equal", gold=None)
+    assert metrics_of()["final_answers"]["overall"]["counts"]["right"] == 1
+
+
+def test_solvers_failures_are_counted_on_proof_problems_too(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("p")
+    make.solution("whole", "p")
+    make.solution("cut", "p", finish_reason="length")
+    make.solution("cut while thinking", "p", text=None, finish_reason="length", model="k")
+    for i, kind in enumerate(("timeout", "timeout", "refused")):
+        make.solution(f"e{i}", "p", text=None, error=Failure(kind=kind, message="m"), model="k")
+    make.verdict("whole", "correct")
+    m = metrics_of()
+    assert m["solutions"]["overall"] == {"written": 1, "cut_off": 2, "errors": {"refused": 1, "timeout": 2}}
+    assert m["solutions"]["by_model"] == {
+        "k": {"written": 0, "cut_off": 1, "errors": {"refused": 1, "timeout": 2}},
+        "m": {"written": 1, "cut_off": 1, "errors": {}},
+    }
+    assert m["judges"]["j"]["coverage"]["without_text"] == 4  # of the one that was cut off there is a text
+
+
+def test_a_table_of_scores_has_no_texts_and_its_recorded_judges_lack_none(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s", text=None)
+    make.verdict("s", "correct")
+    m = metrics_of()
+    assert m["judges"]["j"]["coverage"]["without_text"] == 0
+    assert m["solutions"]["overall"] == {"written": 1, "cut_off": 0, "errors": {}}
 
 
 def test_cut_off_is_not_right_and_a_failed_engine_is_left_out_with_bounds(make: Maker, metrics_of: Metrics) -> None:
@@ -158,7 +223,9 @@ def test_the_newest_judge_key_counts_and_others_are_listed(make: Maker, metrics_
         1,
         1,
     )
-    assert judge["coverage"] == {"judged": 1, "errors": {}, "labelled": 2, "both": 1, "missing": 0, "unjudged": 1}
+    assert judge["coverage"] == {
+        "judged": 1, "errors": {}, "labelled": 2, "both": 1, "missing": 0, "unjudged": 1, "without_text": 0
+    }  # fmt: skip
 
 
 def test_errors_are_counted_by_kind_and_never_verdicts(make: Maker, metrics_of: Metrics) -> None:
@@ -168,7 +235,8 @@ def test_errors_are_counted_by_kind_and_never_verdicts(make: Maker, metrics_of: 
     make.label("s", "incorrect")
     judge = metrics_of()["judges"]["j"]
     assert judge["coverage"] == {
-        "judged": 1, "errors": {"cut_off": 1, "unparsed": 1}, "labelled": 1, "both": 0, "missing": 1, "unjudged": 0
+        "judged": 1, "errors": {"cut_off": 1, "unparsed": 1}, "labelled": 1, "both": 0, "missing": 1, "unjudged": 0,
+        "without_text": 0,
     }  # fmt: skip
     assert judge["agreement"]["verdict"]["accuracy"]["n"] == 0
 
@@ -181,6 +249,23 @@ def test_verdicts_that_do_not_join_are_listed(make: Maker, metrics_of: Metrics) 
     assert m["left_out"]["verdicts_without_solution"] == {"j": ["gone"]}
     assert m["left_out"]["verdicts_of_changed_text"] == {"j": ["s"]}
     assert m["judges"]["j"]["coverage"]["judged"] == 0
+
+
+def test_a_verdict_given_before_its_problem_was_changed_is_left_out_and_listed(
+    make: Maker, metrics_of: Metrics
+) -> None:
+    for name in ("same", "changed", "unknown"):
+        make.problem(name, statement="old", topic="Algebra")
+        make.solution(name)
+        known = None if name == "unknown" else problem_hash(make.study.problems()[name])
+        make.verdict(name, "correct", problem_hash=known)
+    make.problem("same", statement="old", topic="Number Theory")  # a judge is not shown the topic
+    for field in ("statement", "answer", "reference_solution", "rubric"):
+        make.problem("changed", **{"statement": "old", field: "new"})
+        m = metrics_of()
+        assert m["left_out"]["verdicts_of_changed_problem"] == {"j": ["changed"]}
+        assert m["left_out"]["verdicts_of_changed_text"] == {}
+        assert m["judges"]["j"]["coverage"]["judged"] == 2
 
 
 def test_a_judges_unknown_tags_are_counted_and_left_out(make: Maker, metrics_of: Metrics) -> None:
@@ -197,9 +282,33 @@ def test_the_constant_predictor_stands_beside_the_judges(make: Maker, metrics_of
         make.solution(name)
         make.label(name, verdict, points=points, max_points=7)
     constant = metrics_of()["baselines"]["constant"]["agreement"]
-    assert (constant["verdict_said"], constant["points_said"]) == ("incorrect", 1)
+    assert (constant["verdict_said"], constant["pass_said"], constant["points_said"]) == ("incorrect", False, 1)
     assert constant["verdict"]["accuracy"]["value"] == pytest.approx(2 / 3)
     assert constant["verdict"]["cohen_kappa"]["value"] == 0 and constant["verdict"]["cohen_kappa"]["degenerate"]
+
+
+def test_the_constant_predictor_is_the_best_one_for_each_figure(make: Maker, metrics_of: Metrics) -> None:
+    verdicts = ["correct"] * 4 + ["partially_correct"] * 3 + ["incorrect"] * 3
+    for i, (verdict, points) in enumerate(zip(verdicts, (7, 7, 6, 6, 5, 5, 5, 0, 0, 0), strict=True)):
+        make.solution(f"s{i}")
+        make.label(f"s{i}", verdict, points=points, max_points=7)
+    for threshold, passing, share in ((None, False, 0.6), (5, True, 0.7), (6, False, 0.6)):
+        constant = metrics_of(pass_threshold=threshold)["baselines"]["constant"]["agreement"]
+        said = (constant["verdict_said"], constant["pass_said"], constant["points_said"])
+        assert said == ("correct", passing, 5)
+        assert constant["verdict"]["accuracy"]["value"] == 0.4
+        assert (constant["pass"]["accuracy"]["value"], constant["pass"]["accuracy"]["n"]) == (share, 10)
+        assert constant["points"]["mae"]["value"] == pytest.approx(2.1)
+
+
+def test_the_constant_predictor_of_labels_that_only_say_pass_or_not_has_no_verdict(
+    make: Maker, metrics_of: Metrics
+) -> None:
+    make.solution("s")
+    make.label("s", "correct", scale="binary")
+    constant = metrics_of()["baselines"]["constant"]["agreement"]
+    assert (constant["verdict_said"], constant["pass_said"]) == (None, True)
+    assert constant["pass"]["accuracy"]["value"] == 1 and constant["verdict"]["accuracy"]["n"] == 0
 
 
 def test_judges_that_are_not_there_are_bad_input(make: Maker, metrics_of: Metrics) -> None:
@@ -232,7 +341,7 @@ def test_a_models_opinion_on_an_undecided_answer_is_counted_apart(make: Maker, m
     before = metrics_of()["final_answers"]["overall"]
     assert before["asked_model"] is None
     with make.study.journal("opinions", "m", Opinion) as journal:
-        for name, gold in (("s", "g"), ("t", "g"), ("u", "another gold answer")):
+        for name, gold in (("s", "1"), ("t", "1"), ("u", "another gold answer")):
             fields = {"key": name, "solution_id": name, "judge": "m", "judge_key": "k", "answer": "a"}
             journal.append(Opinion(gold=gold, outcome="equal", **fields))
     after = metrics_of()["final_answers"]["overall"]
@@ -240,6 +349,35 @@ def test_a_models_opinion_on_an_undecided_answer_is_counted_apart(make: Maker, m
     assert {k: v for k, v in after.items() if k != "asked_model"} == {
         k: v for k, v in before.items() if k != "asked_model"
     }
+
+
+def test_an_opinion_counts_only_where_the_answer_stands_undecided(make: Maker, metrics_of: Metrics) -> None:
+    make.problem("p", answer="1")
+    for name in ("open", "settled by a human", "cut off"):
+        make.solution(name, "p", finish_reason="length" if name == "cut off" else "stop")
+        make.answer(name, "undecided")
+    make.label("settled by a human", "correct", answer_correct=True)
+    with make.study.journal("opinions", "m", Opinion) as journal:
+        for name in ("open", "settled by a human", "cut off"):
+            fields = {"key": name, "solution_id": name, "judge": "m", "judge_key": "k", "gold": "1", "answer": "a"}
+            journal.append(Opinion(outcome="different", **fields))
+    m = metrics_of()
+    assert m["final_answers"]["overall"]["counts"]["undecided"] == 1
+    assert m["final_answers"]["overall"]["asked_model"] == {"m": {"equal": 0, "different": 1, "unsure": 0, "error": 0}}
+    assert m["human_gold"]["overall"]["final_answer_accuracy"]["asked_model"] is None
+
+
+def test_opinions_of_a_models_older_key_are_not_mixed_in(make: Maker, metrics_of: Metrics) -> None:
+    for name in ("s", "t"):
+        make.problem(name, answer="1")
+        make.solution(name)
+        make.answer(name, "undecided")
+    with make.study.journal("opinions", "m", Opinion) as journal:
+        for name, key, outcome in (("s", "old", "equal"), ("t", "old", "equal"), ("t", "new", "unsure")):
+            fields = {"solution_id": name, "judge": "m", "judge_key": key, "gold": "1", "answer": "a"}
+            journal.append(Opinion(key=f"{key}/{name}", outcome=outcome, **fields))
+    asked = metrics_of()["final_answers"]["overall"]["asked_model"]
+    assert asked == {"m": {"equal": 0, "different": 0, "unsure": 1, "error": 0}}
 
 
 def test_weights_that_are_not_used_are_said(make: Maker, metrics_of: Metrics) -> None:

@@ -122,6 +122,65 @@ def test_a_table_is_read_for_the_present_texts(make: Maker, taxonomy: Taxonomy, 
     assert collect(make.study, [], FromStudy(), taxonomy) == before  # the same labels, before and after they are copied
 
 
+def test_copying_an_unchanged_label_again_does_not_make_it_one_of_the_present_text(
+    make: Maker, taxonomy: Taxonomy, tmp_path: Path
+) -> None:
+    make.solution("s", text="old")
+    source = table(tmp_path, "id,v,c\ns,correct,\n", comment="c")
+    add_to_study(source.read(make.study), make.study, "table")
+    make.solution("s", text="new")
+    again = source.read(make.study)
+    assert [x.text_hash for x in again] == [text_hash("old")]
+    assert [x.annotator for x in collect(make.study, again, source, taxonomy).changed] == ["human"]
+    assert add_to_study(again, make.study, "table")[1] == 0
+
+    elsewhere = FromTable(name="other", path=source.path, columns=source.columns)  # under another name just as well
+    assert [x.text_hash for x in elsewhere.read(make.study)] == [text_hash("old")]
+
+    reread = table(tmp_path, "id,v,c\ns,correct,read anew\n", comment="c").read(make.study)
+    assert [x.text_hash for x in reread] == [text_hash("new")]
+    add_to_study(reread, make.study, "table")
+    assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 1
+
+
+def test_of_equal_labels_in_two_files_the_one_of_the_present_text_counts(make: Maker, taxonomy: Taxonomy) -> None:
+    make.solution("s", text="new")
+    for source, text in (("a", "old"), ("b", "new"), ("c", "old")):
+        make.label("s", "correct", source=source, text_hash=text_hash(text))
+    labels = collect(make.study, [], FromStudy(), taxonomy)
+    assert (len(labels.counting), len(labels.changed)) == (1, 0)
+
+
+def test_a_withdrawn_label_is_no_label(make: Maker, taxonomy: Taxonomy) -> None:
+    for name in "stu":
+        make.solution(name)
+    make.label("s", "correct", "a", fallacies=[], max_points=7.0)
+    make.label("s", None, "a", max_points=7.0, stratum="x", text_hash="h")  # the later line takes back the earlier one
+    make.label("t", "correct", "a")
+    make.label("t", None, "a", source="other")  # what another file says stands
+    make.label("u", None, "a", fallacies=[])  # says that there are no fallacies
+    make.label("gone", None, "a")
+    labels = collect(make.study, [], FromStudy(), taxonomy)
+    assert [x.solution_id for x in labels.counting] == ["t", "u"]
+    assert not labels.unjoined and not labels.changed
+    assert set(combine(labels.counting, "human")) == {"t", "u"}
+
+
+def test_a_cell_that_is_emptied_withdraws_its_label(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
+    for name in "st":
+        make.solution(name)
+    add_to_study(table(tmp_path, "id,v\ns,correct\nt,correct\n").read(make.study), make.study, "table")
+    source = table(tmp_path, "id,v\ns,\nt,correct\n")
+    added = source.read(make.study)
+    before = collect(make.study, added, source, taxonomy)
+    assert [x.solution_id for x in before.counting] == ["t"]
+    assert add_to_study(added, make.study, "table")[1] == 1
+    assert collect(make.study, [], FromStudy(), taxonomy) == before
+    assert [x.solution_id for x in source.read(make.study)] == ["t"]  # withdrawn once
+    add_to_study(table(tmp_path, "id,v\ns,correct\n").read(make.study), make.study, "table")
+    assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 2  # rows that are gone withdraw nothing
+
+
 def test_a_row_about_an_unknown_solution_is_bad_input(make: Maker, tmp_path: Path) -> None:
     make.solution("s")
     with pytest.raises(BadInput, match=r"sheet\.csv, row 3, column 'id': study s has no solution 'x'"):

@@ -52,6 +52,16 @@ def test_a_constant_judge_has_kappa_0_and_is_called_degenerate() -> None:
     assert block["verdict"]["by_class"]["incorrect"]["f1"]["value"] == 0
 
 
+def test_two_constant_sides_that_differ_have_kappa_0_and_are_called_degenerate() -> None:
+    block = compare(pairs_of(*[(said("correct", tags="A"), said("incorrect", tags=""))] * 6))
+    reason = "the labels say only 'correct', and the judge only 'incorrect'"
+    for kappa in (block["verdict"]["cohen_kappa"], block["verdict"]["weighted_kappa"]):
+        assert kappa["value"] == 0 and kappa["degenerate"] == reason and kappa["low"] is None
+    assert block["pass"]["cohen_kappa"]["degenerate"] == "the labels say only 'passed', and the judge only 'not passed'"
+    assert block["fallacies"]["A"]["kappa"]["degenerate"]
+    assert block["fallacies"]["B"]["kappa"]["value"] is None  # both say only 'absent'
+
+
 def test_a_perfect_judge_is_not_known_to_be_perfect() -> None:
     rows = [(said(v, p, t), said(v, p, t)) for v, p, t in zip(V * 3, (0, 3, 7) * 3, ("A", "B", "AB") * 3, strict=True)]
     block = compare(pairs_of(*rows))

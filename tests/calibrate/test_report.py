@@ -11,7 +11,8 @@ from calibrate.report import Report, schema
 from calibrate.report.markdown import escape, markdown
 from calibrate.report.sections import in_full, in_short
 from calibrate.report.terminal import terminal
-from generate.journal import BadInput
+from generate.journal import BadInput, Failure
+from judge.verdicts import Opinion
 from tests.calibrate.conftest import Maker
 
 Metrics = Callable[..., dict[str, Any]]
@@ -87,8 +88,52 @@ def test_the_pages_show_what_the_metrics_say(human: Maker, metrics_of: Metrics) 
     for text in (markdown(in_full(metrics)), terminal(in_short(metrics))):
         assert f"{kappa['value']:.3f}" in text
         assert "40.0%" in text and "(11.8, 76.9)" in text  # two of five correct, and Wilson's interval of that
-        assert "(always incorrect)" in text
+        said = "for each figure what serves it best (verdict: incorrect; pass: not passed; points: 4): what it reaches"
+        assert "(constant)" in text and said in " ".join(text.split())
     assert "fewer than 10 problems" in markdown(in_full(metrics))  # why the kappa has no interval
+
+
+def test_solvers_failures_have_a_table_and_one_line_on_the_terminal(human: Maker, metrics_of: Metrics) -> None:
+    assert "Solutions\n" not in terminal(in_short(whole(metrics_of())))
+    human.solution("e", "p4", text=None, model="k", error=Failure(kind="timeout", message="m"))
+    human.solution("c", "p4", model="k", finish_reason="length")
+    metrics = metrics_of()
+    check(metrics)
+    line = "Of 7 solutions: 1 cut off by the token limit; errors: 1 timeout."
+    assert line in terminal(in_short(whole(metrics)))
+    page = markdown(in_full(whole(metrics)))
+    for row in ("| all | 5 | 1 | 1 timeout |", "| model k | 0 | 1 | 1 timeout |", "| model m | 5 | 0 | none |"):
+        assert row in page
+
+
+def test_strict_and_lenient_accuracy_and_opinions_stand_apart(human: Maker, metrics_of: Metrics) -> None:
+    for i, (strict, lenient) in enumerate((("equal", "equal"), ("different", "equal"), ("undecided", "undecided"))):
+        human.answer(f"s{i}", strict)
+        human.answer(f"s{i}", lenient, "lenient")
+    with human.study.journal("opinions", "opinion-m", Opinion) as journal:
+        fields = {"key": "k", "solution_id": "s2", "judge": "opinion-m", "judge_key": "k", "gold": "1", "answer": "a"}
+        journal.append(Opinion(outcome="equal", **fields))
+    metrics = metrics_of()
+    check(metrics)
+    page = markdown(in_full(whole(metrics)))
+    assert "| all | 50.0% (9.5, 90.5) n=2 | 100.0% (34.2, 100.0) n=2 | left out: 1 undecided;" in page
+    assert "| | model | undecided | equal |".replace("| |", "|  |") in page
+    assert "| all | opinion-m | 1 | 1 | 0 | 0 | 0 |" in page
+    assert "no human's word, and in no figure" in page
+    for text in (page, terminal(in_short(whole(metrics)))):
+        assert "by the lenient reading 100.0%" in text
+        assert "of the undecided ones opinion-m says: 1 equal (not counted here)" in " ".join(text.split())
+
+
+def test_what_was_made_before_a_change_is_listed(human: Maker, metrics_of: Metrics) -> None:
+    human.answer("s0", "equal", gold="another")
+    human.answer("s1", "equal", text_hash="of another text")
+    human.verdict("s2", "correct", problem_hash="of another problem")
+    metrics = metrics_of()
+    check(metrics)
+    for text in (markdown(in_full(whole(metrics))), terminal(in_short(whole(metrics)))):
+        for what in ("whose gold answer has changed", "whose solution's text has changed", "whose problem (statement"):
+            assert what in text
 
 
 def test_a_judges_own_shares_are_said_to_be_the_judges(human: Maker, metrics_of: Metrics) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from generate.engines import Reasoning, Refused, Sampling, split_reasoning
 from generate.engines.openai import OpenAI
+from generate.journal import BadInput
 from generate.models import Model
 from generate.stage import EngineGone
 from generate.work import work_through
@@ -189,6 +190,116 @@ def test_no_value_of_a_key_reaches_any_file_or_log(server, stage, tmp_path):
     assert SECRET not in shown
     for file in files:
         assert SECRET.encode() not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("key", ["sk-abcdef123456\n", "sk-abc def", "schlüssel-geheim", "\tsk-abcdef"])
+def test_a_key_that_no_server_could_take_is_refused_without_being_shown(stage, key):
+    words = ["model=served", "model.id=m", "engine.base_url=http://127.0.0.1:9/v1", "engine.api_key_env=TEST_KEY"]
+    done = stage("generate", *words, env={"TEST_KEY": key})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "TEST_KEY holds white space" in done.stderr
+    assert key.strip() not in done.stderr
+
+
+def test_a_dummy_key_does_not_change_the_text_of_replies(server, monkeypatch):
+    monkeypatch.setenv("TEST_KEY", "1")
+    Misbehaving.plan = [(200, {"role": "assistant", "content": "\\boxed{11}"})]
+    config = OpenAI(base_url=server, api_key_env="TEST_KEY", max_retries=0)
+    with config.open(Model(name="m", id="m")) as engine:
+        assert engine.complete_sync([{"role": "user", "content": "hi"}], Sampling()).text == "\\boxed{11}"
+
+
+def test_what_a_config_takes_from_the_environment_is_not_written_out(server, stage, tmp_path):
+    words = [
+        "model=served",
+        "model.id=m",
+        f"engine.base_url={server}",
+        "limit=1",
+        "engine.extra_body={user: '${oc.env:WHO}'}",
+    ]
+    done = stage("generate", *words, env={"WHO": SECRET})
+    assert done.returncode == 0, done.stderr
+    assert Misbehaving.asked[0]["user"] == SECRET
+    for file in tmp_path.rglob("*.json*"):
+        assert SECRET not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [[], [{}], [{"index": 0, "message": None, "finish_reason": "stop"}], "none", None],
+)
+def test_an_answer_without_a_reply_in_it_is_an_error_of_its_own(server, monkeypatch, choices):
+    monkeypatch.setattr(Misbehaving, "choices", choices)
+    with pytest.raises(Refused) as caught:
+        ask(server, monkeypatch, [])
+    assert caught.value.kind == "no_reply"
+
+
+@pytest.mark.parametrize("reason", ["content_filter", "tool_calls", "error"])
+def test_a_reply_that_the_server_ended_for_another_reason_is_no_solution(server, monkeypatch, reason):
+    message = {"role": "assistant", "content": "Partial text then"}
+    monkeypatch.setattr(Misbehaving, "choices", [{"index": 0, "message": message, "finish_reason": reason}])
+    with pytest.raises(Refused) as caught:
+        ask(server, monkeypatch, [])
+    assert caught.value.kind == reason
+
+
+def test_reasoning_that_a_server_leaves_in_the_text_is_parted_and_a_cut_off_thought_is_no_reply(server, monkeypatch):
+    def said(content, reason):
+        message = {"role": "assistant", "content": content}
+        monkeypatch.setattr(Misbehaving, "choices", [{"index": 0, "message": message, "finish_reason": reason}])
+        with OpenAI(base_url=server).open(Model(name="m", id="m", reasoning=Reasoning())) as engine:
+            return engine.complete_sync([{"role": "user", "content": "hi"}], Sampling())
+
+    assert said("<think>hm</think>4", "stop").text == "4"
+    cut = said("Okay, let me think. Maybe the answer is 4", "length")
+    assert cut.text is None and cut.reasoning == "Okay, let me think. Maybe the answer is 4"
+
+
+def test_template_arguments_are_sent_and_a_template_of_ones_own_is_refused(server, tmp_path):
+    with OpenAI(base_url=server).open(Model(name="m", id="m", template_arguments={"enable_thinking": False})) as engine:
+        engine.complete_sync([{"role": "user", "content": "hi"}], Sampling())
+    assert Misbehaving.asked[0]["chat_template_kwargs"] == {"enable_thinking": False}
+    (tmp_path / "t.jinja").write_text("x")
+    with pytest.raises(BadInput, match="its own template"):
+        OpenAI(base_url=server).check(Model(name="m", id="m", chat_template=str(tmp_path / "t.jinja")))
+
+
+def test_json_object_is_asked_for_where_a_schema_is_not_understood(server, monkeypatch):
+    ask(server, monkeypatch, [], structured="json_object")
+    assert Misbehaving.asked[0]["response_format"] == {"type": "json_object"}
+
+
+@pytest.mark.parametrize("name", ["qwen", "deepseek", "smollm2"])
+def test_the_models_that_ship_make_arguments_that_vllm_takes(name):
+    """The real AsyncEngineArgs from the real configs; a GPU would be needed to go further."""
+    pytest.importorskip("vllm", reason="vLLM is not installed here (scripts/setup cpu)")
+    import yaml
+
+    from generate.engines.vllm import Vllm, engine_arguments
+    from generate.stage import CONF
+
+    fields = yaml.safe_load((CONF / "model" / f"{name}.yaml").read_text())
+    model = Model(**{k: v for k, v in fields.items() if k != "_target_"})
+    arguments = engine_arguments(model, str(model.id), Vllm().merged(model), 0)
+    structured = arguments.create_structured_outputs_config()
+    assert structured.reasoning_parser == (model.reasoning.parser if model.reasoning else "")
+    assert structured.disable_any_whitespace and arguments.max_model_len == model.context_length
+    if model.reasoning:
+        from vllm.reasoning import ReasoningParserManager
+
+        ReasoningParserManager.get_reasoning_parser(model.reasoning.parser)
+
+
+def test_what_a_reply_depends_on_is_part_of_the_models_identity():
+    base = Model(name="m", id="a/b").identity()
+    assert base == Model(name="other", id="a/b").identity()
+    for changes in (
+        {"revision": "r"},
+        {"context_length": 9},
+        {"reasoning": Reasoning()},
+        {"template_arguments": {"a": 1}},
+    ):
+        assert Model(name="m", id="a/b", **changes).identity() != base
 
 
 def test_a_key_that_is_not_set_is_named_before_anything_is_asked(stage):

@@ -1,5 +1,6 @@
 """The command line: help, config errors in one line with exit code 2, nothing left behind, names kept as they were typed."""
 
+import re
 import time
 from pathlib import Path
 
@@ -75,6 +76,16 @@ def test_an_unknown_key_is_refused_with_a_suggestion(stage, name):
         (["model=recorded", "study=../x"], ["study=../x"]),
         (["study=[a"], ["[a"]),
         (["-m", "model=qwen,deepseek"], ["one process", "submitit"]),
+        (["model=qwen,deepseek", "hydra.mode=MULTIRUN"], ["one process", "submitit"]),
+        (["--multi", "model=qwen,deepseek"], ["unknown option --multi", "did you mean '--multirun'?"]),
+        (["--bogus"], ["unknown option --bogus"]),
+        (["--config-dir"], ["--config-dir wants a value"]),
+        (["hydra.searchpath=[file://own]"], ["--config-dir"]),
+        (["seed=100000000000000000000000"], ["seed", "less than or equal to"]),
+        (["model.sampling.temperature=nan"], ["model.sampling.temperature", "finite"]),
+        (["model=served", "model.id=x", "engine.base_url=foo"], ["engine.base_url: must be an address"]),
+        (["model=served", "model.id=x", "engine.base_url=http://u:secret@h/v1"], ["must hold no user, password"]),
+        (["study="], ["study="]),
         (["prompt.proof.user=hello"], ["must hold {statement}"]),
         (["topics=[Astrology]"], ["topics", "'astrology'", "Algebra"]),
     ],
@@ -101,6 +112,14 @@ def test_a_users_file_that_ours_would_hide_is_refused(stage, tmp_path):
     (tmp_path / "own" / "model").mkdir(parents=True)
     (tmp_path / "own" / "model" / "qwen.yaml").write_text("name: mine\n")
     one_line(stage("generate", "--config-dir", "own", "model=qwen"), "generate", "own/model/qwen.yaml", "another name")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"- a list\n", b"defaults:\nname: x\n", b"a: [\n"])
+def test_help_survives_a_users_file_that_cannot_be_read(stage, tmp_path, content):
+    (tmp_path / "own" / "model").mkdir(parents=True)
+    (tmp_path / "own" / "model" / "mine.yaml").write_bytes(content)
+    done = stage("generate", "--config-dir=own", "model=mine", "--help")
+    assert "Traceback" not in done.stderr and done.returncode in (0, 2) and done.stderr.count("\n") <= 1
 
 
 def test_somebody_elses_reader_works_without_a_change_here(stage, tmp_path):
@@ -142,10 +161,21 @@ def test_what_hydra_reads_back_as_typed_is_left_alone(word):
 
 
 def test_every_line_of_the_config_files_says_what_it_is_for():
-    """A knob's line, or the group that it stands in, has a comment."""
+    """Each knob's line has a comment; so has the file at its top. What is Hydra's own is said in the primary configs."""
     for file in sorted(Path(CONF).rglob("*.yaml")):
         lines = file.read_text(encoding="utf-8").splitlines()
         assert lines[0].startswith("#"), f"{file} does not say what it is"
+        if file.parent.name == "taxonomy":
+            continue  # its head says what each of its four keys is, which all its entries repeat
+        inside_text = False
+        for number, line in enumerate(lines, 1):
+            knob = re.match(r"( *)([\w.]+):", line)
+            if inside_text and (not line.strip() or line.startswith("  " * 2) or (knob is None)):
+                continue
+            inside_text = line.split("#")[0].rstrip().endswith(("|-", ">-"))
+            if knob is None or knob[2] in ("_target_", "defaults"):
+                continue
+            assert "#" in line, f"{file.relative_to(CONF)}, line {number}: {line}"
 
 
 def test_calibrate_and_judge_say_which_study_they_took_and_why(stage):

@@ -121,7 +121,7 @@ def test_a_judges_cell_that_cannot_be_read_is_an_error_record_and_never_a_verdic
         (None, None, "points_out_of_range"),
         (None, None, "points_out_of_range"),
         ("partially_correct", None, None),
-        (None, None, "points_out_of_range"),
+        (None, None, "unread_word"),
         (None, None, "points_out_of_range"),
     ]
 
@@ -168,6 +168,90 @@ def test_a_table_of_scores_needs_no_texts_and_no_problems(tmp_path):
 def test_bad_rows_are_named(tmp_path, rows, message):
     with pytest.raises(BadInput, match=message):
         table(tmp_path / "x.csv", rows).read()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_points": 1}, "nor correct \\(6\\) above max_points \\(1\\)"),
+        ({"points_to_verdict": {"correct": 1, "partially_correct": 6}}, "partially_correct must not be above correct"),
+        ({"points_to_verdict": {"correct": 6, "perfect": 7}}, "'perfect' is no verdict"),
+        ({"points_to_verdict": {"partially_correct": 1}}, "lowest points for 'correct'"),
+        ({"verdict_words": {"good": "great"}}, "'great' is no verdict"),
+        ({"word_points": {"almost": 60}}, "word_points: 'almost' is outside 0 to 7"),
+    ],
+)
+def test_scales_that_cannot_be_are_refused(tmp_path, settings, message):
+    (tmp_path / "x.csv").write_text("sid\ns1\n")
+    with pytest.raises(BadInput, match=message):
+        Table(path=str(tmp_path / "x.csv"), columns=Columns(solution_id="sid"), **settings)
+
+
+def test_thresholds_follow_the_scale(tmp_path):
+    rows = [{**ROW, "sid": str(p), "pts": str(p)} for p in (0, 0.5, 1)]
+    table_ = table(tmp_path / "x.csv", rows, max_points=1, points_to_verdict={"correct": 1, "partially_correct": 0.5})
+    assert [x.verdict for x in table_.read().labels] == ["incorrect", "partially_correct", "correct"]
+
+
+@pytest.mark.parametrize("cell", ["inf", "nan", "0_7", "１", "1e999", "-1"])
+def test_what_is_no_plain_finite_number_is_no_points_and_no_weight(tmp_path, cell):
+    with pytest.raises(BadInput, match=r"column 'pts'"):
+        table(tmp_path / "x.csv", [{**ROW, "pts": cell}]).read()
+    with pytest.raises(BadInput, match=r"column 'c'"):
+        table(tmp_path / "x.csv", [{**ROW, "c": cell}], Columns(solution_id="sid", points="pts", weight="c")).read()
+
+
+def test_a_jsonl_row_may_lack_an_optional_column_but_not_name_one_twice(tmp_path):
+    rows = [{"sid": "s1"}, {"sid": "s2", "pts": 7, "j": 1}]
+    data = table(tmp_path / "x.jsonl", rows, Columns(solution_id="sid", points="pts", judges={"j": "j"})).read()
+    assert [x.solution_id for x in data.labels] == ["s2"] and [j.verdict for j in data.judgements] == [
+        None,
+        "partially_correct",
+    ]
+    (tmp_path / "y.jsonl").write_text('{"sid": "s1", "pts": 1, "pts": 7}\n')
+    with pytest.raises(BadInput, match=r"y\.jsonl, line 1: is not JSON \(one key stands twice"):
+        Table(path=str(tmp_path / "y.jsonl"), columns=Columns(solution_id="sid", points="pts")).read()
+
+
+def test_odd_cells_of_typed_files_are_text_or_named(tmp_path):
+    import datetime
+
+    (tmp_path / "x.jsonl").write_text('{"sid": "s1", "c": "lone \\ud800 surrogate", "v": "correct"}\n')
+    columns = Columns(solution_id="sid", comment="c", verdict="v")
+    assert Table(path=str(tmp_path / "x.jsonl"), columns=columns).read().labels[0].comment == "lone ? surrogate"
+    when = datetime.datetime(2025, 1, 1)
+    table_ = table(tmp_path / "x.parquet", [{"sid": b"s1", "c": [{"b": b"x", "t": when}], "v": "correct"}], columns)
+    label = table_.read().labels[0]
+    assert (label.solution_id, label.comment) == ("s1", '[{"b": "x", "t": "2025-01-01 00:00:00"}]')
+    with pytest.raises(BadInput, match="bytes that are not UTF-8"):
+        table(tmp_path / "y.parquet", [{"sid": b"\xff", "c": "c", "v": "correct"}], columns).read()
+
+
+def test_the_presets_read_the_files_that_they_are_for(shared):
+    from generate.stage import CONF
+
+    def preset(name: str, file: str) -> Table:
+        import yaml
+
+        own = yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text())
+        base = yaml.safe_load((CONF / "dataset" / "table.yaml").read_text())
+        merged = {**base, **own, "columns": {**base["columns"], **own["columns"]}}
+        return Table(
+            path=str(shared / "data" / file),
+            **{k: v for k, v in merged.items() if k not in ("_target_", "defaults", "path")},
+        )
+
+    answers = preset("imo_answerbench", "imobench/answerbench_v2.csv").read()
+    assert len(answers.problems) == 400 and all(p.statement and p.answer and p.topic for p in answers.problems)
+    proofs = preset("imo_proofbench", "imobench/proofbench_v2.csv").read()
+    assert len(proofs.problems) == 60 and all(p.reference_solution and p.rubric for p in proofs.problems)
+    assert sum(p.answer is not None for p in proofs.problems) == 27
+    corpus = preset("opc", "opc/opc.jsonl").read()
+    assert len(corpus.solutions) == len(corpus.labels) == 306 and len({s.model for s in corpus.solutions}) == 5
+    assert sum(x.verdict == "correct" for x in corpus.labels) == 110 and sum(bool(x.spans) for x in corpus.labels) == 26
+    assert {x.scale for x in corpus.labels} == {"binary"}
+    graded = preset("gradingbench", "gradingbench/train.csv").read()
+    assert len(graded.problems) == 30 and len(graded.labels) == 100
 
 
 def test_a_column_that_is_not_there_is_named_with_a_suggestion(tmp_path):
