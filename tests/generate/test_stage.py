@@ -167,13 +167,14 @@ def test_every_line_of_the_config_files_says_what_it_is_for():
         assert lines[0].startswith("#"), f"{file} does not say what it is"
         if file.parent.name == "taxonomy":
             continue  # its head says what each of its four keys is, which all its entries repeat
-        inside_text = False
+        text_under = None  # the indentation of a knob whose value is a block of text
         for number, line in enumerate(lines, 1):
-            knob = re.match(r"( *)([\w.]+):", line)
-            if inside_text and (not line.strip() or line.startswith("  " * 2) or (knob is None)):
+            indent = len(line) - len(line.lstrip())
+            if not line.strip() or (text_under is not None and indent > text_under):
                 continue
-            inside_text = line.split("#")[0].rstrip().endswith(("|-", ">-"))
-            if knob is None or knob[2] in ("_target_", "defaults"):
+            text_under = indent if line.split("#")[0].rstrip().endswith(("|-", ">-")) else None
+            knob = re.match(r" *([\w.]+):", line)
+            if knob is None or knob[1] in ("_target_", "defaults"):
                 continue
             assert "#" in line, f"{file.relative_to(CONF)}, line {number}: {line}"
 
