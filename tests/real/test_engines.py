@@ -34,6 +34,33 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
+def test_every_solution_of_the_starter_set_fits_the_small_models_window_as_judged_by_default():
+    import yaml
+    from transformers import AutoTokenizer
+
+    from generate.models import Gguf, Model
+    from generate.stage import CONF
+    from generate.starter import Starter
+    from judge.program import Judge
+    from judge.prompt import inputs_of, material, reference_text
+    from judge.taxonomy import Taxonomy
+
+    def of(file: str) -> dict:
+        return {k: v for k, v in yaml.safe_load((CONF / file).read_text()).items() if k != "_target_"}
+
+    fields = of("model/smollm2.yaml")
+    model = Model(**{**fields, "gguf": Gguf(**fields["gguf"])})
+    program, taxonomy = Judge(**of("program/judge.yaml")), Taxonomy(**of("taxonomy/brains_vs_bytes.yaml"))
+    room = program.sampling(model).max_tokens
+    tokenizer = AutoTokenizer.from_pretrained(model.weights())
+    system = f"{program.instructions}\n\n{reference_text(taxonomy, program.schema(taxonomy))}"
+    data = Starter().read()
+    problems = {p.id: p for p in data.problems}
+    for solution in data.solutions:
+        shown = material(inputs_of(problems[solution.problem_id], solution))
+        assert len(tokenizer.encode(system + shown)) + 40 + room <= model.context_length, solution.id
+
+
 def test_kill_9_in_the_middle_then_again_nothing_twice_nothing_lost_nothing_left_running(stage, shared, tmp_path):
     words = [
         "dataset=imo_answerbench",
