@@ -2,10 +2,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from calibrate.labels import FromStudy, FromTable, LabelColumns, add_to_study, collect, combine
 from generate.journal import BadInput, text_hash
 from generate.labels import HumanLabel
+from generate.stage import CONF
 from judge.taxonomy import Taxonomy
 from tests.calibrate.conftest import Maker
 
@@ -117,8 +119,8 @@ def test_a_table_is_read_for_the_present_texts(make: Maker, taxonomy: Taxonomy, 
     ]
     assert {x.text_hash for x in added} == {text_hash("the text")}
     before = collect(make.study, added, source, taxonomy)
-    assert add_to_study(added, make.study, "table")[1] == 2
-    assert add_to_study(added, make.study, "table")[1] == 0
+    assert add_to_study(added, make.study, "annotators")[1] == 2
+    assert add_to_study(added, make.study, "annotators")[1] == 0
     assert collect(make.study, [], FromStudy(), taxonomy) == before  # the same labels, before and after they are copied
 
 
@@ -127,19 +129,19 @@ def test_copying_an_unchanged_label_again_does_not_make_it_one_of_the_present_te
 ) -> None:
     make.solution("s", text="old")
     source = table(tmp_path, "id,v,c\ns,correct,\n", comment="c")
-    add_to_study(source.read(make.study), make.study, "table")
+    add_to_study(source.read(make.study), make.study, "annotators")
     make.solution("s", text="new")
     again = source.read(make.study)
     assert [x.text_hash for x in again] == [text_hash("old")]
     assert [x.annotator for x in collect(make.study, again, source, taxonomy).changed] == ["human"]
-    assert add_to_study(again, make.study, "table")[1] == 0
+    assert add_to_study(again, make.study, "annotators")[1] == 0
 
     elsewhere = FromTable(name="other", path=source.path, columns=source.columns)  # under another name just as well
     assert [x.text_hash for x in elsewhere.read(make.study)] == [text_hash("old")]
 
     reread = table(tmp_path, "id,v,c\ns,correct,read anew\n", comment="c").read(make.study)
     assert [x.text_hash for x in reread] == [text_hash("new")]
-    add_to_study(reread, make.study, "table")
+    add_to_study(reread, make.study, "annotators")
     assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 1
 
 
@@ -169,16 +171,24 @@ def test_a_withdrawn_label_is_no_label(make: Maker, taxonomy: Taxonomy) -> None:
 def test_a_cell_that_is_emptied_withdraws_its_label(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
     for name in "st":
         make.solution(name)
-    add_to_study(table(tmp_path, "id,v\ns,correct\nt,correct\n").read(make.study), make.study, "table")
+    add_to_study(table(tmp_path, "id,v\ns,correct\nt,correct\n").read(make.study), make.study, "annotators")
     source = table(tmp_path, "id,v\ns,\nt,correct\n")
     added = source.read(make.study)
     before = collect(make.study, added, source, taxonomy)
     assert [x.solution_id for x in before.counting] == ["t"]
-    assert add_to_study(added, make.study, "table")[1] == 1
+    assert add_to_study(added, make.study, "annotators")[1] == 1
     assert collect(make.study, [], FromStudy(), taxonomy) == before
     assert [x.solution_id for x in source.read(make.study)] == ["t"]  # withdrawn once
-    add_to_study(table(tmp_path, "id,v\ns,correct\n").read(make.study), make.study, "table")
+    add_to_study(table(tmp_path, "id,v\ns,correct\n").read(make.study), make.study, "annotators")
     assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 2  # rows that are gone withdraw nothing
+
+
+def test_a_sheet_goes_into_a_file_that_no_dataset_writes(tmp_path: Path) -> None:
+    """`generate` takes back what its source no longer says, and must not take back what an annotator's sheet said."""
+    sheet = yaml.safe_load((CONF / "labels" / "table.yaml").read_text())["name"]
+    datasets = [yaml.safe_load(f.read_text())["name"] for f in (CONF / "dataset").glob("*.yaml")]
+    assert datasets and sheet not in datasets
+    assert table(tmp_path, "id,v\ns,correct\n").name == sheet
 
 
 def test_a_row_about_an_unknown_solution_is_bad_input(make: Maker, tmp_path: Path) -> None:
