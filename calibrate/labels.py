@@ -66,7 +66,7 @@ class LabelColumns:
 class FromTable:
     """conf/labels/table.yaml: annotators' own table. Its labels are copied into the study, for its present texts."""
 
-    name: str | None = "table"
+    name: str | None = "annotators"
     path: str | None = None
     columns: LabelColumns
     annotator: str = "human"

@@ -88,12 +88,12 @@ def gather(study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[st
         answers=answers,
         lenient=_answers(study, solutions, problems, LENIENT)[0],
         old_answers=old_answers,
-        opinions=_opinions(study, answers),
+        opinions=_opinions(study, answers, solutions, problems),
         judges={name: _judge(name, by_judge[name], solutions, problems, taxonomy) for name in chosen},
     )
 
 
-def changed_since(record: Answer | Verdict, solution: Solution, problem: Problem | None) -> Change | None:
+def changed_since(record: Answer | Verdict | Opinion, solution: Solution, problem: Problem | None) -> Change | None:
     """Why a record says nothing of the solution as it is now; null where it does. What it does not tell is trusted."""
     if of_another_text(record, solution):
         return "text"
@@ -123,14 +123,19 @@ def _answers(
     return standing, changed
 
 
-def _opinions(study: Study, answers: dict[str, Answer]) -> dict[str, dict[str, Opinion]]:
+def _opinions(
+    study: Study, answers: dict[str, Answer], solutions: dict[str, Solution], problems: dict[str, Problem]
+) -> dict[str, dict[str, Opinion]]:
     """By model, its opinion on each answer that stands undecided now, under its newest description as of judges."""
     records = study.every("opinions", Opinion)
     newest_key = {o.judge: o.judge_key for o in records}
     by_model: dict[str, dict[str, Opinion]] = {}
     for o in records:
         answer = answers.get(o.solution_id) if o.judge_key == newest_key[o.judge] else None
-        if answer and answer.outcome == "undecided" and (answer.gold, answer.extracted) == (o.gold, o.answer):
+        if answer is None or answer.outcome != "undecided" or (answer.gold, answer.extracted) != (o.gold, o.answer):
+            continue
+        solution = solutions[o.solution_id]
+        if changed_since(o, solution, problems.get(solution.problem_id)) is None:
             by_model.setdefault(o.judge, {})[o.solution_id] = o
     return by_model
 

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from generate.engines import Engine, EngineConfig
-from generate.journal import BadInput, key_of, text_hash
+from generate.journal import BadInput, Journal, key_of, text_hash
 from generate.labels import Judgement
 from generate.models import Model
 from generate.models import Recorded as RecordedModel
@@ -163,6 +163,16 @@ class Task:
     answer: Answer | None = None
 
 
+V = TypeVar("V", Verdict, Opinion)
+
+
+def leave_last(records: list[V], journal: Journal[V]) -> None:
+    """Reports take the judge key of a journal's last line: see to it that it is this run's, also where all stood there."""
+    last = next(reversed(journal.records.values()), None)
+    if records and last is not None and last.judge_key != records[-1].judge_key:
+        journal.append(records[-1])
+
+
 def judge_solutions(
     config: Config,
     program: Judge,
@@ -210,9 +220,7 @@ def judge_solutions(
                 opened(), sampling, adapter, journal, todo, judge_one, config.in_flight, done, "verdict"
             )
         records = [journal.records[(t.key,)] for t in tasks]
-        last = next(reversed(journal.records.values()), None)
-        if records and last is not None and last.judge_key != judge_key:
-            journal.append(records[-1])  # reports take the judge key of the last line: that of the last run
+        leave_last(records, journal)
     errors = Counter(r.error.kind for r in records if r.error)
     said = Counter(r.verdict for r in records if r.verdict)
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")
@@ -264,6 +272,7 @@ def ask_undecided(
                 opened(), sampling, opinion_adapter(), journal, todo, ask_one, config.in_flight, done, "opinion"
             )
         records = [journal.records[(t.key,)] for t in tasks]
+        leave_last(records, journal)
     said = Counter(r.outcome or f"error {r.error.kind if r.error else ''}" for r in records)
     print(f"opinions: {describe(said)}. They are the model's, and enter no human-gold figure")
     return {"opinions": dict(said)}

@@ -14,6 +14,7 @@ from generate.problems import Problem
 from generate.prompts import harmless
 from generate.solutions import Solution
 from judge.adapter import SchemaAdapter, asked
+from judge.program import problem_hash
 from judge.prompt import fence
 from judge.replies import Unparsed, last_object, refuse_unread
 from judge.verdicts import Answer, Opinion
@@ -101,6 +102,7 @@ async def opinion(problem: Problem, solution: Solution, answer: Answer, **names:
     return Opinion(
         solution_id=solution.id,
         text_hash=text_hash(solution.text),
+        problem_hash=problem_hash(problem),
         gold=answer.gold or "",
         answer=answer.extracted or "",
         outcome=prediction.verdict if prediction else None,

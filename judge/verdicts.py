@@ -93,6 +93,7 @@ class Opinion(Record):
     key: str
     solution_id: str
     text_hash: str | None = None
+    problem_hash: str | None = None
     judge: str
     judge_key: str
     gold: str

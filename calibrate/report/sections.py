@@ -355,8 +355,8 @@ def final_answers(m: Json) -> Section:
         return Section(title, ["No problem of this study has a final answer."])
     text = [
         "Over every solution, labelled or not, as the answer checker finds them, or a human where one said so. The "
-        "strict reading is the figure; the lenient one shows what it would be if the checker forgave more (conf/answers). A "
-        "right answer says nothing of the reasoning."
+        "strict reading is the figure; the lenient one shows what it would be if it forgave more (conf/answers). "
+        "A right answer says nothing of the reasoning."
     ]
     rows = [[name, whole(e, True), _by_lenient(e), not_counted(e)] for name, e in _final_answer_groups(m).items()]
     return Section(title, text, ["", "Final Answer Accuracy (strict)", "by the lenient reading", "remark"], rows)
@@ -365,7 +365,7 @@ def final_answers(m: Json) -> Section:
 def _by_lenient(estimate: Json) -> str:
     if estimate["lenient"]:
         return whole(estimate["lenient"], True)
-    return "the same" if estimate["bounds"] else "-"
+    return "the same" if estimate["value"] is not None else "-"
 
 
 def _final_answer_groups(m: Json) -> dict[str, Json]:
@@ -383,8 +383,10 @@ def opinions(m: Json) -> list[Section]:
     ]
     if not rows:
         return []
-    text = ["Answers that the strict reading left undecided, put to a model. No figure above counts what it says."]
-    title = "What a model says of undecided final answers (no human's word, and in no figure)"
+    text = [
+        "Answers that the strict reading left undecided, put to a model. It is no human's word, and no figure has it."
+    ]
+    title = "What a model says of undecided final answers (not counted here)"
     return [Section(title, text, ["", "model", "undecided", *OPINIONS], rows, 3)]
 
 

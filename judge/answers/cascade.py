@@ -193,6 +193,7 @@ class Cascade(RealSets):
             and isinstance(other, Group)
             and isinstance(holder.value, Group)
             and holder.value.kind == "list"
+            and not _rows(holder.value, len(holder.names))
         ):
             # a=1, b=2 against (1,2): nothing tells that a comes first
             as_sets = self.same_set(holder.value.items, other.items)
@@ -537,6 +538,8 @@ class Cascade(RealSets):
 
     def empty(self, a: Answer, b: Answer) -> Result:
         if isinstance(a, Empty) and isinstance(b, Empty):
+            if a.among and b.among and a.among != b.among:
+                return undecided("both say that there are none, but not of the same kind")
             return equal("structure", "both are empty")
         other = b if isinstance(a, Empty) else a
         if isinstance(other, Value):
@@ -583,6 +586,11 @@ class Cascade(RealSets):
                 return undecided("one is a ratio, the other a number")
             return different("structure", "one is a ratio or a time, the other a different number")
         return undecided(f"{kind_of(a)} can't be held against {kind_of(b)}")
+
+
+def _rows(group: Group, length: int) -> bool:
+    """Whether it is a list of tuples of this length: several values of all the letters."""
+    return all(isinstance(i, Group) and i.kind == "tuple" and len(i.items) == length for i in group.items)
 
 
 def _constants(items: Sequence[Answer]) -> list[Fraction] | None:

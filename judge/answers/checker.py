@@ -21,7 +21,14 @@ from .policy import Policy
 
 _INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
 _DIGIT_GROUPS = re.compile(r"-?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-_UNSURE = {"box cut off": "the reply breaks off inside its box"}
+_UNSURE = {
+    "box cut off": "the reply breaks off inside its box",
+    "denied box": "the reply says that what stands in its box is not the answer",
+    "boxes in parts": "the reply has several boxes, which may be the parts of one answer or the answers to several parts",
+    "box in a formula": "the box of the reply is a piece of a larger formula",
+    "several lines": "more formulas stand right below the answer",
+    "answer with a mark": "its last mark may be a factorial, or the end of a sentence",
+}
 
 
 def compare(

@@ -18,9 +18,40 @@ _PLACEHOLDER = re.compile(
 _JOINT = re.compile(
     r"(?:[\s$,;.&*]|\\[,;:!\[\]() ]|\\(?:q?quad|text)(?![a-z])|\{|\}|\band\b|\bor\b|\bas well as\b|\balong with\b)*"
 )
+# Between two boxes that together may be one answer, or the answers to several parts: who reads them has to tell.
+_PARTS = re.compile(
+    r"[\s$.,;*)\]\\]*(?:for\s+(?:all|every|any|each)\b[^.\n\\$]{1,30}(?:\$[^$\n]{1,20}\$)?)?[\s$.,;*]*(?:and|or)?[\s$*]*(?:\\[(\[]\s*)?"
+    r"(?:[-*•]\s+|\(?[a-zA-Z0-9]{1,3}\s*[).:]|(?:case|part|question|problem)\s+\w{1,4}\s*[:.)]|[a-zA-Z](?:_\{?\w+\}?)?(?:\([a-z]\))?\s*=)?"
+    r"[\s$*(]*",
+    re.I,
+)
+_SEPARATES = re.compile(r"[,;&]|\b(?:and|or|as\s+well\s+as|along\s+with)\b")
+_OPERATOR = re.compile(r"[\s$]*(?:[-+/^]|\\(?:times|cdot|div|pm|le|ge|leq|geq|neq?|binom)\b)[\s$]*")
+_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|cannot|never|neither|nor|instead\s+of|rather\s+than)|n['’]t)(?:\s+(?:be|equal|to|just|simply|the|only))*[\s$*(]*(?:\\[(\[]\s*)?$",
+    re.I,
+)
+_DENIED_AFTER = re.compile(
+    r"[\s$)*]*(?:\\[)\]])?\s*(?:is|was|would\s+be|were|are)\s+(?:wrong|incorrect|false|not\b|impossible|too\s)", re.I
+)
+# A box that is only a piece of a formula. In mathematics only: "\\boxed{7}!" may be a cheer.
+_PIECE_BEFORE = re.compile(
+    r"(?:[-+*/^_<>\d]|\\(?:times|cdot|div|leq?|geq?|neq?|lt|gt|pm|mp|leqslant|geqslant|ne)"
+    r"|(?:\\(?:sqrt(?:\[[^\]\n]*\])?|[dtc]?frac|[dt]?binom)|[\^_])\s*\{|\\[dtc]?(?:frac|binom)\s*\{[^{}\n]*\}\s*\{)\s*$"
+)
+_PIECE_AFTER = re.compile(
+    r"(?:\s|\\[,;:!]|\})*(?:(?!\^\s*\{?\s*\\circ)[\^_+\-*/!%<>]|[0-9a-zA-Z]"
+    r"|\\(?:%|(?:times|cdot|div|pi|sqrt|[dt]?frac|pm|mp|[dt]?binom|ln|log|sin|cos|tan|leq?|geq?|neq?|lt|gt|le|ge)(?![a-zA-Z])))"
+)
+_MATH_MARKS = re.compile(r"\\[()\[\]]|(?<!\\)\$\$?|\\(?:begin|end)\{(?:align|equation|gather|multline)[^{}]{0,3}\}|\n[ \t]*\n")
+_LEAD_IN = re.compile(r"\\text(?:bf|rm)?\s*\{\s*(?:the\s+)?(?:final\s+)?answers?\s*(?:is|are)?\s*:?\s*\}\s*:?\s*", re.I)
+_TAG = re.compile(r"</?(?:b|strong|i|em|u|p|br|span|div|code|answer|final_answer|h\d|li|ul|td|tr)(?:\s[^<>]{0,80})?/?>", re.I)
+_FENCE = re.compile(r"\s*```[a-zA-Z]*\n(?P<inner>.*?)\n?```\s*", re.DOTALL)
+_NEXT_LINE = re.compile(r"\n[ \t]*(?:or|and)\b[^\n]*", re.I)
+_MATH_LINE = re.compile(r"(?:[-*•]\s+)?[$\s]*(?:[\d(\[{\\+\-]|[a-zA-Z]\s*(?:=|\(|\^))[^\n]*")
 _MARKER = re.compile(
     r"(?:\b(?P<final>final\s+answers?|answers?|ans|solution\s+set)\b[\s*_#}]*"
-    r"(?:(?P<colon>[:=：])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
+    r"(?:(?P<colon>[:=：>])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
     re.I,
 )
 # "Answer. 42", "Result: 42" and "#### 42" at the start of a line.
@@ -53,6 +84,7 @@ _DISCOURSE = re.compile(
     r"obtain|conclude|follows|claim|boxed)\b",
     re.I,
 )
+_WORD = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z]{3,}")
 _STATED = re.compile(r"(?![aAI]\s+[a-z])(?:[\d$\\({\[\-+*√π∅±|]|[a-zA-Z]\s*(?:=|\(|\^|_|\b(?![a-z])))")
 _STATED_WORDS = re.compile(
     r"(?:yes|no|none|true|false|no\s+(?:solutions?|such|real|integer|positive)|all|odd|even|both|there\s+(?:is|are)\s+no|"
@@ -140,11 +172,18 @@ def _in_segment(text: str, start: int, end: int) -> Extraction | None:
 
 
 def _take(text: str, start: int, end: int, how: str) -> Extraction | None:
-    """The span without the blanks and marks around it."""
-    while start < end and text[start] in " \t\r\n*_:":
-        start += 1
-    while end > start and text[end - 1] in " \t\r\n*_":
-        end -= 1
+    """The span without the blanks, marks and tags around it."""
+    while start < end:
+        tag = _TAG.match(text, start, end) if text[start] == "<" else None
+        if tag is None and text[start] not in " \t\r\n*_:`":
+            break
+        start = tag.end() if tag is not None else start + 1
+    while end > start:
+        opens = text.rfind("<", max(start, end - 100), end) if text[end - 1] == ">" else -1
+        tag = _TAG.fullmatch(text, opens, end) if opens >= 0 else None
+        if tag is None and text[end - 1] not in " \t\r\n*_`":
+            break
+        end = opens if tag is not None else end - 1
     if start >= end:
         return None
     return Extraction(text[start:end], start, end, how)
@@ -194,20 +233,74 @@ def _last_box(text: str, start: int, end: int) -> Extraction | None:
     if not real:
         bare = list(_BOX_TOKEN.finditer(text, start, end))[-1:]
         return _take(text, bare[0].start(1), bare[0].end(1), "boxed") if bare else None
+    denied = real[-1]
+    real = [b for b in real if not _denied(text, b, start, end)]
+    if not real:
+        # "The answer is not \\boxed{6}."
+        return Extraction(text[denied.inner : denied.inner_end], denied.inner, denied.inner_end, "denied box")
     last = first = real[-1]
+    how = "boxes"
     for earlier in reversed(real[:-1]):
         between = text[earlier.end : first.start]
-        if len(between) > 40 or not _JOINT.fullmatch(between) or "\n\n" in between:
+        joint = len(between) <= 40 and "\n\n" not in between and _JOINT.fullmatch(between) is not None
+        if joint and not _SEPARATES.search(between):
+            if text[earlier.inner : earlier.inner_end] == text[last.inner : last.inner_end]:
+                continue
+            how = "boxes in parts"
+        if not joint:
+            if len(between) <= 80 and (_PARTS.fullmatch(between) or _OPERATOR.fullmatch(between)):
+                how, first = "boxes in parts", earlier
             break
         first = earlier
     if first is not last and last.how == "boxed":
-        return Extraction(text[first.start : last.end], first.start, last.end, "boxes")
-    return _take(text, last.inner, last.inner_end, last.how)
+        return Extraction(text[first.start : last.end], first.start, last.end, how)
+    if last.how == "boxed" and _piece(text, last, start, end):
+        return Extraction(text[last.inner : last.inner_end], last.inner, last.inner_end, "box in a formula")
+    lead = _LEAD_IN.match(text, last.inner, last.inner_end)
+    return _take(text, lead.end() if lead is not None else last.inner, last.inner_end, last.how)
+
+
+def _denied(text: str, box: _Box, start: int, end: int) -> bool:
+    """Whether the words right before or behind a box say that it is not the answer."""
+    return (
+        _DENIED_BEFORE.search(text[max(start, box.start - 60) : box.start]) is not None
+        or _DENIED_AFTER.match(text, box.end, min(end, box.end + 60)) is not None
+    )
+
+
+def _piece(text: str, box: _Box, start: int, end: int) -> bool:
+    """Whether a box is only a piece of the formula that it stands in: `-\\boxed{2}`, `\\sqrt{\\boxed{3}}`."""
+    before = text[max(start, box.start - 80) : box.start]
+    if not (_PIECE_BEFORE.search(before) or _PIECE_AFTER.match(text, box.end, min(end, box.end + 80))):
+        return False
+    inside = False
+    for mark in _MATH_MARKS.finditer(text, max(start, box.start - 2_000), box.start):
+        found = mark[0]
+        if found[0] == "$":
+            inside = not inside
+        else:
+            inside = found in ("\\(", "\\[") or found.startswith("\\begin")
+    return inside
 
 
 def _line_end(text: str, start: int, end: int) -> int:
+    """Where the line ends, with the next one if that goes on with "or" or "and"."""
     stop = text.find("\n", start, end)
-    return end if stop < 0 else stop
+    if stop < 0:
+        return end
+    more = _NEXT_LINE.match(text, stop, end)
+    return stop if more is None else more.end()
+
+
+def _several_lines(text: str, took: Extraction | None, stop: int, end: int) -> Extraction | None:
+    """An answer with more formulas on lines of their own right below it: nothing tells whether they belong to it."""
+    if took is None or took.start is None or took.text is None:
+        return took
+    rest = text[stop : min(end, stop + 400)].lstrip()
+    line = rest.partition("\n")[0].strip()
+    if line in ("", "$$", "\\]") or _WORD.search(line) or "boxed" in line or not _MATH_LINE.fullmatch(line):
+        return took
+    return Extraction(took.text, took.start, took.end, "several lines")
 
 
 def _sentence_start(text: str, position: int, start: int) -> int:
@@ -229,7 +322,7 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
         stop = _line_end(text, below, end)
         if below < stop and stop - below <= 400 and "\\boxed" not in text[below:stop]:
             took = _answer_clause(text, below, stop, "final-answer line")
-            found = took or found
+            found = _several_lines(text, took, stop, end) or found
     for match in list(_LINE_MARKER.finditer(text, window, end))[-limits.MAX_STATEMENTS :]:
         took = _answer_clause(text, match.end(), _line_end(text, match.end(), end), "final-answer line")
         if took is not None and _STATED.match(took.text or ""):
@@ -253,6 +346,8 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
             else:
                 stop = _line_end(text, below, end)
             took = _answer_clause(text, below, stop, "final-answer line")
+            if "$$" not in text[stop : stop + 2] and "\\]" not in text[stop : stop + 2]:
+                took = _several_lines(text, took, stop, end)
         else:
             how = "final-answer line" if match["colon"] else "answer sentence"
             took = _answer_clause(text, match.end(), stop, how)
@@ -269,8 +364,11 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
 
 def _answer_clause(text: str, start: int, end: int, how: str) -> Extraction | None:
     """The answer at the head of a line: up to the end of its sentence, if it looks like an answer at all."""
-    while start < end and text[start] in " \t*_:=}":
-        start += 1
+    while start < end:
+        tag = _TAG.match(text, start, end) if text[start] == "<" else None
+        if tag is None and text[start] not in " \t*_:=}`":
+            break
+        start = tag.end() if tag is not None else start + 1
     end = min(end, start + 1_000)
     if start >= end or _UNSURE_END.match(text, start, end):
         return None
@@ -282,12 +380,17 @@ def _answer_clause(text: str, start: int, end: int, how: str) -> Extraction | No
     stop = _clause_end(text, start, end)
     if stop - start > 400:
         return None
+    if how == "answer sentence" and _CHEER.search(text, start, stop) and not text[stop:end].strip(" *_"):
+        how = "answer with a mark"  # "The answer is 3!" may be 6, or 3 with a cheer
     return _take(text, start, stop, how)
 
 
+_CHEER = re.compile(r"(?<=\d)!\s*\Z")
+# What is left out of an answer may change it: "12 when n is even, and 13 otherwise".
+_GOES_ON = re.compile(r"\b(?:otherwise|else|even|odd|except|unless)\b|\b(?:and|or)\s+(?:\$|\\\(|\\\[)?\s*[-\d]", re.I)
 _CLAUSE_STOP = re.compile(
     r"(?:(?<=[^.\s])\.(?=\s+[A-Z\\]|\s*$)|[!?](?=\s|$)(?<![\dn)]!)|,?\s+(?:because|since|as\s+(?:required|desired|claimed)|which|attained|"
-    r"achieved|when|obtained|and\s+(?:we|this|it|so)|so\b|by\b|hence|thus)|,\s+(?=[a-zA-Z]{3,}\s(?!and\b|or\b|where\b|for\b|if\b|when\b))|;\s)"
+    r"achieved|when|obtained|and\s+(?:we|this|it|so)|so\b|by\b(?!\s*[\d$\\])|hence|thus)|,\s+(?=[a-zA-Z]{3,}\s(?!and\b|or\b|where\b|for\b|if\b|when\b))|;\s(?!\s*[\d$\\({\-])|</?(?:b|strong|i|em|p|div|span|answer|final_answer|code)>|<br)"
 )
 
 
@@ -305,6 +408,8 @@ def _clause_end(text: str, start: int, end: int) -> int:
         elif not in_math:
             match = _CLAUSE_STOP.match(text, position, end)
             if match is not None and position > start:
+                if match[0].lstrip(", ").startswith(("when", "attained", "achieved")) and _GOES_ON.search(text, position, end):
+                    return end
                 return position
         position += 1
     return end
@@ -312,6 +417,9 @@ def _clause_end(text: str, start: int, end: int) -> int:
 
 def _bare(text: str, start: int, end: int) -> Extraction | None:
     """A short text with no argument in it is an answer as it stands."""
+    fence = _FENCE.fullmatch(text, start, end)
+    if fence is not None:
+        start, end = fence.span("inner")
     body = text[start:end].strip()
     if len(body) > limits.MAX_ANSWER_CHARS and not body[:2].lstrip("+-$").isdigit():
         return None

@@ -80,6 +80,11 @@ class Formulas:
         angle = self._degrees(a, b)
         if angle is not None:
             return angle
+        infinite = _infinite(a), _infinite(b)
+        if infinite != (0, 0):
+            if all(infinite) or not (symbols(a) | symbols(b) or has_constant(b if infinite[0] else a, "infty")):
+                return different("structure", "one of them is infinite, and not the other in the same way")
+            return undecided("one of them is infinite")
         letters = symbols(a) | symbols(b)
         if "i" in letters:
             return self._imaginary(a, b, letters)
@@ -126,7 +131,7 @@ class Formulas:
         plain_a, plain_b = _without_degrees(a), _without_degrees(b)
         if plain_a == a and plain_b == b:
             return None
-        exact = self.expressions(_as_radians(a), _as_radians(b))
+        exact = self.expressions(as_radians(a), as_radians(b))
         if (plain_a != a) and (plain_b != b):
             return exact
         dropped = self.expressions(plain_a, plain_b)
@@ -237,14 +242,14 @@ def _without_degrees(expr: Expr) -> Expr:
     return expr
 
 
-def _as_radians(expr: Expr) -> Expr:
+def as_radians(expr: Expr) -> Expr:
     """The degree signs outside of sines and the like as factors pi/180."""
     if isinstance(expr, Op):
         if expr.op == "deg":
-            return Op("mul", (_as_radians(expr.args[0]), Op("div", (Sym("pi"), Num(Fraction(180))))))
+            return Op("mul", (as_radians(expr.args[0]), Op("div", (Sym("pi"), Num(Fraction(180))))))
         if expr.op in ELEMENTARY:
             return expr
-        return Op(expr.op, tuple(_as_radians(a) for a in expr.args))
+        return Op(expr.op, tuple(as_radians(a) for a in expr.args))
     return expr
 
 
@@ -257,6 +262,13 @@ def has_constant(expr: Expr, name: str) -> bool:
         if isinstance(node, Op):
             stack.extend(node.args)
     return False
+
+
+def _infinite(expr: Expr) -> int:
+    """1 or -1 for an infinite value, 0 for all else."""
+    if isinstance(expr, Op) and expr.op == "neg":
+        return -_infinite(expr.args[0])
+    return int(isinstance(expr, Sym) and expr.name == "infty")
 
 
 def _is_real_multiple(a: Expr, b: Expr) -> bool:

@@ -121,7 +121,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """No solutions."""
+    """No solutions; `among` are the words that say of which kind ("real", "integer"), if any."""
+
+    among: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,10 @@ _THOUSANDS = re.compile(
 )
 _SHORT_FRAC = re.compile(r"\\([dt]?frac|[dt]?binom)\s*(\d)\s*(\d)")
 _ROOT_OF_NUMBER = re.compile(r"\\sqrt\s+(\d+(?:\.\d+)?)")
+_DOTTED = re.compile(r"(\d*\.\d*)\\dot\s*\{?(\d)\}?(?:(\d*)\\dot\s*\{?(\d)\}?)?")
+# A letter e between a number and digits is no factor; before a sign it may be one, unless the digits show a computer's hand.
+_SCIENTIFIC = re.compile(r"(?<![\w\\.])(\d+(?:\.\d+)?)(?:[eE](\d{1,4})|E\+?(-?\d{1,4}))(?![\w.]*\w)")
+_MAYBE_SCIENTIFIC = re.compile(r"(?<![\w\\.])(?:\d+\.\d+e[+-]\d+|\d+e[+-]0\d+)")
 _DOTS = re.compile(r"\.(?:\s?\.){2,}")
 _DOLLARS = re.compile(r"(?<!\\)\$+|\\[()\[\]](?=\s|\S|$)")
 
@@ -104,7 +108,8 @@ _SHORT_WORDS = words(
 UNIT_WORDS = words(
     "m g s h cm mm km dm kg mg ml hr min sec cm2 degrees degree deg radians rad meters meter metres metre "
     "centimeters centimetres inches inch feet foot ft miles mile hours hour minutes minute seconds second "
-    "days day dollars dollar cents cent grams gram liters litres units unit square cubic percent"
+    "kilometers kilometer kilometres kilometre millimeters millimeter millimetres millimetre centimeter centimetre "
+    "kilogram kilograms days day dollars dollar cents cent grams gram liters litres units unit square cubic percent"
 )
 
 _TOKEN = re.compile(
@@ -128,16 +133,18 @@ def clean(text: str) -> str:
         text = _ROOT_OF_NUMBER.sub(r"\\sqrt{\1}", text)
     text = _THOUSANDS.sub(_join_digits, text)
     text = _DOTS.sub(r"\\ldots ", text)
+    text = _SCIENTIFIC.sub(lambda m: f"{m[1]}*10^{{{m[2] or m[3]}}}", text)
     if "\\" in text:
         text = _INVISIBLE_DELIMITER.sub(" ", text)
         text = _SIZES.sub(" ", text)
         text = _SPACES.sub(" ", text)
+        text = _DOTTED.sub(lambda m: f"{m[1]}\\overline{{{m[2]}{m[3] or ''}{m[4] or ''}}}", text)
         text = _SHORT_FRAC.sub(r"\\\1{\2}{\3}", text)
     text = _DOLLARS.sub(" ", text)
     text = text.strip()
     while text.startswith("**") and text.endswith("**") and len(text) > 4:
         text = text[2:-2].strip()
-    return text.rstrip(" \t\n.,;")
+    return text.rstrip(" \t\n.,;\\")
 
 
 def _join_digits(match: re.Match[str]) -> str:
@@ -147,8 +154,43 @@ def _join_digits(match: re.Match[str]) -> str:
 def tokens(text: str) -> list[Token]:
     """The tokens of a cleaned answer; raises `Refused` on a character that it doesn't know, or on too many."""
     out: list[Token] = []
+    if _MAYBE_SCIENTIFIC.search(text):
+        raise Refused("its e may be that of scientific notation")
     _tokenise(text, out, in_text=False, depth=0)
+    for _ in range(limits.MAX_NESTING):
+        at = next((i for i, t in enumerate(out) if t in _INFIX), None)
+        if at is None:
+            break
+        out = _prefixed(out, at)
     return out
+
+
+_INFIX = {("cmd", "over"): "frac", ("cmd", "choose"): "binom"}
+
+
+def _prefixed(items: list[Token], at: int) -> list[Token]:
+    """`{a \\over b}` as `\\frac{a}{b}`, and `{n \\choose k}` as a binomial coefficient."""
+    level, start = 0, at
+    while start > 0:
+        text = items[start - 1].text if items[start - 1].kind == "op" else ""
+        level += (text == "}") - (text == "{")
+        if level < 0:
+            break
+        start -= 1
+    level, stop = 0, at + 1
+    while stop < len(items):
+        text = items[stop].text if items[stop].kind == "op" else ""
+        level += (text == "{") - (text == "}")
+        if level < 0:
+            break
+        stop += 1
+    above, below = items[start:at], items[at + 1 : stop]
+    for part in (above, below):
+        if not part or sum((t.text == "(") - (t.text == ")") for t in part if t.kind == "op"):
+            raise Refused("what stands above and below its fraction is not certain")
+    brace = [Token("op", "{")], [Token("op", "}")]
+    made = [Token("cmd", _INFIX[items[at]]), *brace[0], *above, *brace[1], *brace[0], *below, *brace[1]]
+    return [*items[:start], *made, *items[stop:]]
 
 
 def _tokenise(text: str, out: list[Token], *, in_text: bool, depth: int) -> None:
@@ -232,6 +274,8 @@ def _command(name: str, text: str, position: int, out: list[Token], *, in_text: 
         out.append(Token("op", alias))
     elif alias in ("and", "or"):
         out.append(Token("word", alias))
+    elif alias == "forall":
+        out.extend((Token("word", "for"), Token("word", "all")))
     else:
         out.append(Token("cmd", alias))
     return position

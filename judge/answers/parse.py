@@ -53,6 +53,8 @@ _ATOM_COMMANDS = (
     | {"frac", "sqrt", "binom", "lfloor", "lceil", "pi", "infty", "log", "lg", "overline", "floor", "ceil"}
 )
 _CALLED = frozenset("fghFGH")
+_DIGITS = frozenset("ABCDEF")  # of a number base above ten
+_COUNTS = frozenset("ACP")  # C_n^k, A_n^k and P_n^k may be numbers of choices
 _END = Token("end", "")
 
 
@@ -143,7 +145,7 @@ class Parser:
         ):
             top, bottom = (a.value for a in right.args if isinstance(a, Num))
             if 0 < top < bottom:
-                return Op("add", (left, right))
+                return Op("add", (left, right if left.value >= 0 else negate(right)))
         return times(left, right)
 
     def starts_factor(self) -> bool:
@@ -153,7 +155,7 @@ class Parser:
         if kind == "num":
             before = self.items[max(self.at - 2, 0) : self.at]
             if before and before[-1].kind == "op":
-                return before[-1].text in ")}"
+                return before[-1].text in ")}!"
             return len(before) == 2 and before[0] == ("op", "^") and before[1].kind == "sym"  # 2^a 3^b
         if kind == "op":
             return text in ("(", "{")
@@ -177,12 +179,38 @@ class Parser:
         return self.signed()
 
     def power(self) -> Expr:
+        mixed = self.mixed()
+        if mixed is not None:
+            return mixed
         base = self.postfix(self.atom())
         if self.take("^"):
             base = self.postfix(Op("pow", (base, self.exponent())))
             if self.peek("^"):
                 raise Refused("it has two exponents on one base")
         return base
+
+    def mixed(self) -> Expr | None:
+        """A mixed number such as `2\\frac{1}{3}`, before any product or sign takes its whole part away."""
+        kind, text = self.items[self.at]
+        if kind != "num" or not text.isdecimal() or self.items[self.at + 1] != ("cmd", "frac"):
+            return None
+        at = self.at + 2
+        parts: list[int] = []
+        for _ in range(2):
+            braced = self.items[at : at + 1] == [("op", "{")]
+            token = self.items[min(at + braced, len(self.items) - 1)]
+            if token.kind != "num" or not token.text.isdecimal() or not (braced or len(token.text) == 1):
+                return None
+            at += 1 + braced
+            if braced:
+                if self.items[at] != ("op", "}"):
+                    return None
+                at += 1
+            parts.append(int(token.text))
+        if not 0 < parts[0] < parts[1] or self.items[at] in (("op", "^"), ("op", "!")):
+            return None
+        self.at = at
+        return Num(int(text) + Fraction(parts[0], parts[1]))
 
     def exponent(self) -> Expr:
         if self.take("{"):
@@ -246,6 +274,8 @@ class Parser:
         kind, text = self.items[self.at]
         if kind == "end":
             raise Refused("it breaks off")
+        if kind in ("num", "sym") and self.letter_digits():
+            raise Refused("its letters may be digits of a number base")
         self.at += 1
         if kind == "num":
             return self.number(text)
@@ -345,8 +375,21 @@ class Parser:
             raise Refused("its subscript can't be read")
         return "_" + text
 
+    def letter_digits(self) -> bool:
+        """Whether digits and letters A to F come next, with a base above ten below the last: `1A_{16}`."""
+        at = self.at
+        while self.items[at].kind == "num" or (self.items[at].kind == "sym" and self.items[at].text in _DIGITS):
+            at += 1
+        if at < self.at + 2 or self.items[at] != ("op", "_") or all(t.kind == "num" for t in self.items[self.at : at]):
+            return False
+        base = next((t for t in self.items[at + 1 :] if t.text not in "({"), _END)
+        return base.kind == "num" and base.text.isdecimal() and len(base.text) == 2 and 11 <= int(base.text) <= 36
+
     def letter(self, name: str) -> Expr:
+        plain = name
         name += self.subscript()
+        if plain in _COUNTS and name != plain and self.peek("^"):
+            raise Refused("an index above and below a letter may make it a number of choices")
         while self.take("'"):
             name += "'"
         if self.peek("("):

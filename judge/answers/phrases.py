@@ -7,6 +7,7 @@ import re
 from .brackets import balanced, depth_of, unwrap, wraps
 from .kinds import Answer, Function, Group
 from .normalise import UNIT_WORDS, Token, words
+from .numeric import WHOLE
 from .parse import symbols
 
 _CONDITION_WORDS = words(
@@ -19,12 +20,29 @@ _IDLE_WORDS = words(
 )
 _LEAD = frozenset(["all", "the", "every", "any", "only", "exactly", "each"])
 POLITE = words(
-    "it is possible this can be done they he she exists exist always such a an the that we indeed so does do holds true"
+    "it is possible this can be done they he she exists exist always such a an the that we indeed so does do holds true ' s"
 )
 _WINS = re.compile(
     r"(?:has a winning strategy|has the winning strategy|has a strategy|wins?(?: the game)?|always wins|can win|will win)$"
 )
+# Words that answer a question with yes or no, or leave it open: written with a capital they are still no names.
+_NO_NAMES = words(
+    "impossible possible always never sometimes infinite finite infinitely undefined unknown undetermined maybe neither "
+    "either correct incorrect cannot none nobody everyone nothing zero any certainly indeed true false"
+)
 _DEGREES = frozenset(["degree", "degrees"])
+# Plurals that change a number: 7 dozens is no 7.
+_NUMERIC_NOUNS = words(
+    "tens dozens scores hundreds thousands millions billions trillions halves thirds quarters fourths fifths sixths "
+    "sevenths eighths ninths tenths hundredths thousandths percents times pairs couples triples digits powers roots logs "
+    "squares cubes bits bases moduli modulos plus minus less always others primes multiples factors divisors evens odds "
+    "weeks months years decades centuries yards knots pounds ounces euros pence turns revolutions "
+    "points places sides degrees parts means does has goes exists was works wins fails gives"
+)
+CARDINALS = {
+    name: value
+    for value, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
 NUMBER_WORDS = {
     "all real numbers": "R", "all reals": "R", "real numbers": "R", "all integers": "Z", "integers": "Z",
     "all positive integers": "Z+", "positive integers": "Z+", "all rational numbers": "Q", "all natural numbers": "N",
@@ -76,7 +94,7 @@ def single_name(items: list[Token]) -> str | None:
         "not",
         "none",
         "both",
-    }:
+    } | _NO_NAMES:
         return None
     rest = " ".join(t.text.lower() for t in plain[1:])
     if rest and not _WINS.fullmatch(rest):
@@ -117,7 +135,7 @@ def without_remark(items: list[Token]) -> list[Token]:
     for start in range(len(plain) - 2, 0, -1):
         if plain[start] == ("op", "(") and wraps(plain[start:]):
             words = [t.text.lower() for t in plain[start + 1 :] if t.kind in ("word", "cmd")]
-            if words and words[0] in ("about", "approximately", "approx", "roughly", "around", "or", "ie", "nearly"):
+            if words and words[0] in ("about", "approximately", "approx", "roughly", "around", "or", "ie", "nearly", "attained", "achieved"):
                 head = plain[:start]
                 while head and head[-1] == ("op", "{"):
                     head = head[:-1]
@@ -138,14 +156,22 @@ def says_nothing(condition: list[Token], inner: Answer) -> bool:
     if not letters:
         return False
     words = [t for t in condition if not (t.kind == "op" and t.text in ("{", "}", "(", ")", ","))]
-    seen = False
-    for token in words:
+    seen = domain = False
+    whole = all(letter[0] in WHOLE for letter in letters)
+    for before, token in zip([None, *words], words, strict=False):
         if token.kind == "word" and token.text.lower() in _IDLE_WORDS:
             continue
         if token.kind == "sym" and token.text in letters:
             seen = True
             continue
         if token in (("cmd", "in"), ("cmd", "mathbb R")):
+            continue
+        if token == ("sym", "R") and before is not None and before.text == "in":
+            continue
+        if whole and token.kind == "cmd" and token.text in ("mathbb N", "mathbb Z"):
+            domain = True
+            continue
+        if domain and token.text in "_^*+>01":
             continue
         return False
     return seen or any(t.text.lower() in ("constant", "constants", "reals", "numbers") for t in words)
@@ -155,6 +181,9 @@ def strip_units(items: list[Token]) -> tuple[list[Token], tuple[str, int] | None
     """The formula before a unit, and the unit with its power."""
     plain = list(items)
     power = 1
+    counted = [t for t in plain if not (t.kind == "op" and t.text in ("{", "}"))]
+    if len(counted) == 2 and counted[0].kind == "num" and counted[0].text.isdecimal() and counts_things(counted[1]):
+        return counted[:1], (counted[1].text.lower(), 1)
     tail = [t for t in plain if not (t.kind == "op" and t.text in ("{", "}"))]
     if len(tail) >= 3 and tail[-2] == ("op", "^") and tail[-3].kind == "word" and tail[-1].text in ("2", "3"):
         power = int(tail[-1].text)
@@ -184,6 +213,14 @@ def strip_units(items: list[Token]) -> tuple[list[Token], tuple[str, int] | None
         return items, None
     unit = ("degree", 1) if name in _DEGREES else (name, power)
     return head, unit
+
+
+def counts_things(token: Token) -> bool:
+    """Whether a word after a number only says what was counted: "7 apples", but not "7 dozens"."""
+    text = token.text.lower()
+    if token.kind != "word" or text in UNIT_WORDS or text in _NUMERIC_NOUNS:
+        return False
+    return text in ("people", "children", "men", "women") or (len(text) >= 4 and text.endswith("s") and text[-2] not in "su")
 
 
 def _brace_of_words(items: list[Token], at: int) -> bool:

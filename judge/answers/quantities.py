@@ -6,15 +6,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 from . import numeric
-from .formulas import Formulas, Result, different, equal, has_constant, undecided
+from .formulas import Formulas, Result, as_radians, different, equal, has_constant, undecided
 from .kinds import Value
-from .parse import Expr, Num, Op, Sym, symbols
+from .parse import Expr, Num, Op, Sym, mentions, symbols
 
 # Unit: what it measures, and how much of it in a base unit.
 _UNITS: dict[str, tuple[str, Fraction]] = {
     "mm": ("length", Fraction(1, 1000)), "cm": ("length", Fraction(1, 100)), "dm": ("length", Fraction(1, 10)),
     "m": ("length", Fraction(1)), "meter": ("length", Fraction(1)), "meters": ("length", Fraction(1)),
     "metre": ("length", Fraction(1)), "metres": ("length", Fraction(1)), "km": ("length", Fraction(1000)),
+    **dict.fromkeys(["kilometer", "kilometers", "kilometre", "kilometres"], ("length", Fraction(1000))),
+    **dict.fromkeys(["millimeter", "millimeters", "millimetre", "millimetres"], ("length", Fraction(1, 1000))),
+    **dict.fromkeys(["centimeter", "centimetre"], ("length", Fraction(1, 100))),
+    **dict.fromkeys(["kilogram", "kilograms"], ("mass", Fraction(1000))),
     "centimeters": ("length", Fraction(1, 100)), "centimetres": ("length", Fraction(1, 100)),
     "in": ("inch", Fraction(1)), "inch": ("inch", Fraction(1)), "inches": ("inch", Fraction(1)),
     "ft": ("inch", Fraction(12)), "foot": ("inch", Fraction(12)), "feet": ("inch", Fraction(12)),
@@ -30,6 +34,7 @@ _UNITS: dict[str, tuple[str, Fraction]] = {
     "cent": ("money", Fraction(1, 100)), "cents": ("money", Fraction(1, 100)),
     "dollar": ("money", Fraction(1)), "dollars": ("money", Fraction(1)),
 }  # fmt: skip
+_RADIANS = frozenset(["rad", "radian", "radians"])
 _BARE_UNITS = frozenset(["unit", "units", "rad", "radian", "radians", "percent"])
 
 
@@ -116,7 +121,14 @@ class Quantities(Formulas):
         return None
 
     def with_units(self, a: Value, b: Value) -> Result:
+        if self.policy.units != "ignored" and ("percent", 1) in (a.unit, b.unit):
+            one, two = (Value(Op("percent", (x.expr,))) if x.unit == ("percent", 1) else x for x in (a, b))
+            return self.values(one, two)
         bare_a, bare_b = replace(a, unit=None), replace(b, unit=None)
+        if any(x.unit is not None and x.unit[0] in _RADIANS for x in (a, b)) and (
+            mentions(a.expr, "deg") or mentions(b.expr, "deg")
+        ):
+            return self.expressions(as_radians(a.expr), as_radians(b.expr))
         if self.policy.units == "ignored" or a.unit == b.unit:
             return self.values(bare_a, bare_b)
         if a.unit is None or b.unit is None:
@@ -131,19 +143,15 @@ class Quantities(Formulas):
                 return undecided("they are equal but for a unit on one side", "units")
             if inner.outcome == "equal":
                 return equal("units", f"{inner.reason}, the unit left out")
-            if unit == ("percent", 1):
-                one_side, other_side = (Value(Op("percent", (x.expr,))) if x.unit else x for x in (a, b))
-                part = self.values(one_side, other_side)
-                return part if part.outcome != "different" else inner
             return inner
-        one, two = _UNITS.get(a.unit[0]), _UNITS.get(b.unit[0])
-        if one is None or two is None:
+        first, second = _UNITS.get(a.unit[0]), _UNITS.get(b.unit[0])
+        if first is None or second is None:
             if a.unit[0] in _BARE_UNITS or b.unit[0] in _BARE_UNITS:
                 return self.values(bare_a, bare_b)
             return undecided("they have different units", "units")
-        if one[0] != two[0] or a.unit[1] != b.unit[1]:
-            if {one[0], two[0]} == {"length", "inch"}:
+        if first[0] != second[0] or a.unit[1] != b.unit[1]:
+            if {first[0], second[0]} == {"length", "inch"}:
                 return undecided("their units are of different systems", "units")
             return different("units", "their units measure different things")
-        scaled = [Op("mul", (x.expr, Num(u[1] ** (x.unit or ("", 1))[1]))) for x, u in ((a, one), (b, two))]
+        scaled = [Op("mul", (x.expr, Num(u[1] ** (x.unit or ("", 1))[1]))) for x, u in ((a, first), (b, second))]
         return self.expressions(scaled[0], scaled[1])

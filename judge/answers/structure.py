@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from . import limits
+from . import limits, numeric
 from .brackets import balanced, depth_of, split, unwrap, wraps
 from .kinds import (
     Answer,
@@ -35,8 +35,9 @@ from .kinds import (
     as_residues,
 )
 from .normalise import Refused, Token, key
-from .parse import Expr, Num, Op, Parser, Sym, symbols
+from .parse import Expr, Num, Op, Parser, Sym, negate, symbols
 from .phrases import (
+    CARDINALS,
     FORM,
     MULTIPLES,
     NOTHING,
@@ -118,7 +119,10 @@ class _Reader:
         if text in ("no", "false"):
             return Verdict(False)
         if NOTHING.fullmatch(text):
-            return Empty()
+            kinds = {w.removesuffix("s") for w in phrase} & {"real", "integer", "positive", "natural", "rational", "nonzero"}
+            return Empty(frozenset(kinds))
+        if text in CARDINALS:
+            return Value(Num(Fraction(CARDINALS[text])))
         if text in NUMBER_WORDS:
             return NumberSet(NUMBER_WORDS[text])
         if phrase[0] in ("yes", "no") and len(phrase) > 2 and phrase[1] in (",", ";", "-", "!"):
@@ -334,6 +338,11 @@ class _Reader:
         grouped = self.bracketed(items)
         if grouped is not None:
             return grouped
+        if len(items) > 3 and [t.text for t in items[::2][:2]] == ["(", ")"] and items[1].text in tuple("ABCDEabcde"):
+            raise Refused("its first letter may be a label")
+        without = split(items, lambda t: t == ("cmd", "setminus"))
+        if len(without) == 2:
+            return self.reals_without(*without)
         bare, unit = strip_units(items)
         if bare and bare[0] == ("op", "$"):
             bare, unit = bare[1:], ("dollars", 1)
@@ -351,6 +360,17 @@ class _Reader:
         if len(values) == 1:
             return values[0]
         return Group("list", tuple(values))
+
+    def reals_without(self, whole: list[Token], taken: list[Token]) -> Answer:
+        """All real numbers but for some rational ones, as a union of intervals."""
+        kept, out = self.item(unwrap(whole)), self.item(unwrap(taken))
+        if kept not in (NumberSet("R"), Interval(None, None, False, False)) or not isinstance(out, Group):
+            raise Refused("its difference of sets can't be read")
+        ends = [i.expr for i in out.items if isinstance(i, Value) and isinstance(i.expr, Num) and i.unit is None]
+        if out.kind != "set" or len(ends) != len(out.items):
+            raise Refused("its difference of sets can't be read")
+        cuts: list[Expr | None] = [None, *sorted(set(ends), key=lambda e: e.value), None]
+        return Union(tuple(Interval(low, high, False, False) for low, high in zip(cuts, cuts[1:], strict=False)))
 
     def bracketed(self, items: list[Token]) -> Answer | None:
         """A set, tuple, list in brackets or interval; `None` where the brackets only group a formula."""
@@ -461,6 +481,12 @@ class _Reader:
         raise Refused("its relations can't be read")
 
     def membership(self, sides: list[list[Token]]) -> Answer:
+        names = _names(_flat(unwrap(sides[0])))
+        if names is not None and len(names) > 1:
+            held = self.item(unwrap(sides[1]))
+            if isinstance(held, Group) and held.kind == "set" and _tuples(held, len(names)):
+                return Named(names, replace(held, kind="list"))
+            raise Refused("its set can't be read")
         left = self.expr(sides[0])
         if not isinstance(left, Sym):
             raise Refused("it is not a letter that lies in its set")
@@ -472,7 +498,7 @@ class _Reader:
             right = interval
         if isinstance(right, Interval):
             return replace(right, var=left.name)
-        if isinstance(right, (Group, NumberSet, Empty, Progression)):
+        if isinstance(right, (Group, NumberSet, Empty, Progression, Union)):
             return Named((left.name,), right)
         raise Refused("its set can't be read")
 
@@ -536,11 +562,24 @@ class _Reader:
             raise Refused("its chain of inequalities can't be read")
         left, right = parts
         closed = operators[0] == "le"
+        for inner, bound in ((left, right), (right, left)):
+            if isinstance(inner, Op) and inner.op == "abs" and isinstance(inner.args[0], Sym) and not symbols(bound):
+                if numeric.compare_numbers(bound, Num(Fraction(0))) != 1:
+                    continue
+                name = inner.args[0].name
+                if inner is left:
+                    return Interval(negate(bound), bound, closed, closed, name)
+                outer = Interval(None, negate(bound), False, closed), Interval(bound, None, closed, False)
+                return Named((name,), Union(outer))
         if isinstance(left, Sym) and not symbols(right):
             return Interval(None, right, False, closed, left.name)
         if isinstance(right, Sym) and not symbols(left):
             return Interval(left, None, closed, False, right.name)
         return Inequality(left, right, not closed)
+
+
+def _tuples(group: Group, length: int) -> bool:
+    return all(isinstance(i, Group) and i.kind == "tuple" and len(i.items) == length for i in group.items)
 
 
 def _flat(items: list[Token]) -> list[Token]:
