@@ -43,9 +43,13 @@ _PIECE_AFTER = re.compile(
     r"(?:\s|\\[,;:!]|\})*(?:(?!\^\s*\{?\s*\\circ)[\^_+\-*/!%<>]|[0-9a-zA-Z]"
     r"|\\(?:%|(?:times|cdot|div|pi|sqrt|[dt]?frac|pm|mp|[dt]?binom|ln|log|sin|cos|tan|leq?|geq?|neq?|lt|gt|le|ge)(?![a-zA-Z])))"
 )
-_MATH_MARKS = re.compile(r"\\[()\[\]]|(?<!\\)\$\$?|\\(?:begin|end)\{(?:align|equation|gather|multline)[^{}]{0,3}\}|\n[ \t]*\n")
+_MATH_MARKS = re.compile(
+    r"\\[()\[\]]|(?<!\\)\$\$?|\\(?:begin|end)\{(?:align|equation|gather|multline)[^{}]{0,3}\}|\n[ \t]*\n"
+)
 _LEAD_IN = re.compile(r"\\text(?:bf|rm)?\s*\{\s*(?:the\s+)?(?:final\s+)?answers?\s*(?:is|are)?\s*:?\s*\}\s*:?\s*", re.I)
-_TAG = re.compile(r"</?(?:b|strong|i|em|u|p|br|span|div|code|answer|final_answer|h\d|li|ul|td|tr)(?:\s[^<>]{0,80})?/?>", re.I)
+_TAG = re.compile(
+    r"</?(?:b|strong|i|em|u|p|br|span|div|code|answer|final_answer|h\d|li|ul|td|tr)(?:\s[^<>]{0,80})?/?>", re.I
+)
 _FENCE = re.compile(r"\s*```[a-zA-Z]*\n(?P<inner>.*?)\n?```\s*", re.DOTALL)
 _NEXT_LINE = re.compile(r"\n[ \t]*(?:or|and)\b[^\n]*", re.I)
 _MATH_LINE = re.compile(r"(?:[-*•]\s+)?[$\s]*(?:[\d(\[{\\+\-]|[a-zA-Z]\s*(?:=|\(|\^))[^\n]*")
@@ -276,10 +280,8 @@ def _piece(text: str, box: _Box, start: int, end: int) -> bool:
     inside = False
     for mark in _MATH_MARKS.finditer(text, max(start, box.start - 2_000), box.start):
         found = mark[0]
-        if found[0] == "$":
-            inside = not inside
-        else:
-            inside = found in ("\\(", "\\[") or found.startswith("\\begin")
+        opens = found in ("\\(", "\\[") or found.startswith("\\begin")
+        inside = not inside if found[0] == "$" else opens
     return inside
 
 
@@ -408,7 +410,9 @@ def _clause_end(text: str, start: int, end: int) -> int:
         elif not in_math:
             match = _CLAUSE_STOP.match(text, position, end)
             if match is not None and position > start:
-                if match[0].lstrip(", ").startswith(("when", "attained", "achieved")) and _GOES_ON.search(text, position, end):
+                if match[0].lstrip(", ").startswith(("when", "attained", "achieved")) and _GOES_ON.search(
+                    text, position, end
+                ):
                     return end
                 return position
         position += 1

@@ -41,7 +41,9 @@ _NUMERIC_NOUNS = words(
 )
 CARDINALS = {
     name: value
-    for value, name in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    for value, name in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
 }
 NUMBER_WORDS = {
     "all real numbers": "R", "all reals": "R", "real numbers": "R", "all integers": "Z", "integers": "Z",
@@ -88,13 +90,19 @@ def single_name(items: list[Token]) -> str | None:
     plain = [t for t in items if not (t.kind == "op" and t.text in ("{", "}", ".", '"'))]
     if not plain or plain[0].kind != "word" or not plain[0].text[0].isupper() or not plain[0].text[1:].islower():
         return None
-    if any(t.kind not in ("word", "sym") for t in plain) or plain[0].text.lower() in _LEAD | {
-        "no",
-        "yes",
-        "not",
-        "none",
-        "both",
-    } | _NO_NAMES:
+    if (
+        any(t.kind not in ("word", "sym") for t in plain)
+        or plain[0].text.lower()
+        in _LEAD
+        | {
+            "no",
+            "yes",
+            "not",
+            "none",
+            "both",
+        }
+        | _NO_NAMES
+    ):
         return None
     rest = " ".join(t.text.lower() for t in plain[1:])
     if rest and not _WINS.fullmatch(rest):
@@ -135,7 +143,18 @@ def without_remark(items: list[Token]) -> list[Token]:
     for start in range(len(plain) - 2, 0, -1):
         if plain[start] == ("op", "(") and wraps(plain[start:]):
             words = [t.text.lower() for t in plain[start + 1 :] if t.kind in ("word", "cmd")]
-            if words and words[0] in ("about", "approximately", "approx", "roughly", "around", "or", "ie", "nearly", "attained", "achieved"):
+            if words and words[0] in (
+                "about",
+                "approximately",
+                "approx",
+                "roughly",
+                "around",
+                "or",
+                "ie",
+                "nearly",
+                "attained",
+                "achieved",
+            ):
                 head = plain[:start]
                 while head and head[-1] == ("op", "{"):
                     head = head[:-1]
@@ -220,7 +239,9 @@ def counts_things(token: Token) -> bool:
     text = token.text.lower()
     if token.kind != "word" or text in UNIT_WORDS or text in _NUMERIC_NOUNS:
         return False
-    return text in ("people", "children", "men", "women") or (len(text) >= 4 and text.endswith("s") and text[-2] not in "su")
+    return text in ("people", "children", "men", "women") or (
+        len(text) >= 4 and text.endswith("s") and text[-2] not in "su"
+    )
 
 
 def _brace_of_words(items: list[Token], at: int) -> bool:

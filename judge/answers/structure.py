@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from . import limits, numeric
 from .brackets import balanced, depth_of, split, unwrap, wraps
@@ -119,7 +120,14 @@ class _Reader:
         if text in ("no", "false"):
             return Verdict(False)
         if NOTHING.fullmatch(text):
-            kinds = {w.removesuffix("s") for w in phrase} & {"real", "integer", "positive", "natural", "rational", "nonzero"}
+            kinds = {w.removesuffix("s") for w in phrase} & {
+                "real",
+                "integer",
+                "positive",
+                "natural",
+                "rational",
+                "nonzero",
+            }
             return Empty(frozenset(kinds))
         if text in CARDINALS:
             return Value(Num(Fraction(CARDINALS[text])))
@@ -370,7 +378,7 @@ class _Reader:
         if out.kind != "set" or len(ends) != len(out.items):
             raise Refused("its difference of sets can't be read")
         cuts: list[Expr | None] = [None, *sorted(set(ends), key=lambda e: e.value), None]
-        return Union(tuple(Interval(low, high, False, False) for low, high in zip(cuts, cuts[1:], strict=False)))
+        return Union(tuple(Interval(low, high, False, False) for low, high in pairwise(cuts)))
 
     def bracketed(self, items: list[Token]) -> Answer | None:
         """A set, tuple, list in brackets or interval; `None` where the brackets only group a formula."""
