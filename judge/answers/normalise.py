@@ -186,7 +186,8 @@ def _prefixed(items: list[Token], at: int) -> list[Token]:
         stop += 1
     above, below = items[start:at], items[at + 1 : stop]
     for part in (above, below):
-        if not part or sum(int(t.text == "(") - int(t.text == ")") for t in part if t.kind == "op"):
+        brackets = [t.text for t in part if t.kind == "op"]
+        if not part or brackets.count("(") != brackets.count(")"):
             raise Refused("what stands above and below its fraction is not certain")
     brace = [Token("op", "{")], [Token("op", "}")]
     made = [Token("cmd", _INFIX[items[at]]), *brace[0], *above, *brace[1], *brace[0], *below, *brace[1]]
