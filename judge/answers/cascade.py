@@ -45,6 +45,9 @@ _OPPOSITES = tuple(
 )  # fmt: skip
 
 
+Names = tuple[str, ...]
+
+
 class Cascade(RealSets):
     """One comparison of two answers, of whatever kind."""
 
@@ -139,24 +142,8 @@ class Cascade(RealSets):
             if len(a.names) != len(b.names):
                 return undecided("they name different numbers of letters")
             if set(a.names) == set(b.names):
-                if (
-                    len(a.names) > 1
-                    and isinstance(a.value, Group)
-                    and isinstance(b.value, Group)
-                    and a.names != b.names
-                ):
-                    if len(a.value.items) == len(b.value.items) == len(a.names):
-                        by_name = dict(zip(b.names, b.value.items, strict=True))
-                        return self.in_order(a.value.items, tuple(by_name[n] for n in a.names))
-                    return undecided("their letters stand in different orders")
-                if (
-                    len(a.names) > 1
-                    and isinstance(a.value, Group)
-                    and isinstance(b.value, Group)
-                    and len(a.value.items) == len(b.value.items) == len(a.names)
-                    and {a.value.kind, b.value.kind} == {"list", "tuple"}
-                ):
-                    return self.in_order(a.value.items, b.value.items)
+                if len(a.names) > 1 and isinstance(a.value, Group) and isinstance(b.value, Group):
+                    return self.by_name(a.names, a.value, b.names, b.value)
                 return self._family(a, b) or self.answers(a.value, b.value)
             if (
                 len(a.names) == 1
@@ -166,6 +153,10 @@ class Cascade(RealSets):
             ):
                 # y=2x against x=y/2: no definitions, but equations
                 return self.equations(Equation(Sym(a.names[0]), a.value.expr), Equation(Sym(b.names[0]), b.value.expr))
+            values = [x.value for x in (a, b) if isinstance(x.value, Group) and x.value.kind == "assigned"]
+            if len(values) == 2:
+                as_sets = self.same_set(values[0].items, values[1].items, bag=True)
+                return as_sets if as_sets.outcome == "different" else undecided("they speak of different letters")
             inner = self._family(a, b) or self.answers(a.value, b.value)
             if inner.outcome == "equal":
                 if self.policy.renamed_parameters == "any":
@@ -192,8 +183,7 @@ class Cascade(RealSets):
             len(holder.names) > 1
             and isinstance(other, Group)
             and isinstance(holder.value, Group)
-            and holder.value.kind == "list"
-            and not _rows(holder.value, len(holder.names))
+            and holder.value.kind == "assigned"
         ):
             # a=1, b=2 against (1,2): nothing tells that a comes first
             as_sets = self.same_set(holder.value.items, other.items)
@@ -205,6 +195,33 @@ class Cascade(RealSets):
             if family is not None:
                 return family
         return self.answers(holder.value, other) if first else self.answers(other, holder.value)
+
+    def by_name(self, names: Names, a: Group, other_names: Names, b: Group) -> Result:
+        """The values of the same several letters, perhaps named in another order: one row of values, or several."""
+        order = [other_names.index(n) for n in names]
+        sides = []
+        for side, places in ((a, range(len(names))), (b, order)):
+            if side.kind in ("tuple", "assigned"):
+                if len(side.items) != len(names):
+                    return undecided("there are not as many values as letters")
+                sides.append(Group("tuple", tuple(side.items[p] for p in places)))
+            elif _rows(side, len(names)):
+                rows = [r.items for r in side.items if isinstance(r, Group)]
+                sides.append(Group("list", tuple(Group("tuple", tuple(r[p] for p in places)) for r in rows)))
+            elif names == other_names:
+                sides.append(side)
+            else:
+                return undecided("their letters stand in different orders")
+        if sides[0].kind == sides[1].kind == "tuple":
+            return self.in_order(sides[0].items, sides[1].items)  # by name: whatever the policy on tuples
+        for side, other in (sides, sides[::-1]):
+            if side.kind == "tuple" and _rows(other, len(names)):
+                return (
+                    self.answers(Group("list", (side,)), other)
+                    if side is sides[0]
+                    else self.answers(other, Group("list", (side,)))
+                )
+        return self.answers(*sides)
 
     def _family(self, a: Answer, b: Answer) -> Result | None:
         """`n=4k+3` against the like: a parameter may have another name."""
@@ -455,6 +472,11 @@ class Cascade(RealSets):
             factor = algebra.divide(left, right).constant() if right.num else None
         except Refused as refused:
             return undecided(str(refused), "algebra")
+        if factor is None and left.den == right.den and left.num.keys() == right.num.keys():
+            ratios = {left.num[mono] / right.num[mono] for mono in left.num}
+            factor = ratios.pop() if len(ratios) == 1 and algebra.letters_only(left) else None
+            if left.den != {(): 1}:
+                factor = None  # the common denominator may be negative
         if factor is not None and factor > 0:
             if a.strict == b.strict:
                 return equal("algebra", "one is a multiple of the other by a positive number")

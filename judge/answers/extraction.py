@@ -54,8 +54,8 @@ _FENCE = re.compile(r"\s*```[a-zA-Z]*\n(?P<inner>.*?)\n?```\s*", re.DOTALL)
 _NEXT_LINE = re.compile(r"\n[ \t]*(?:or|and)\b[^\n]*", re.I)
 _MATH_LINE = re.compile(r"(?:[-*•]\s+)?[$\s]*(?:[\d(\[{\\+\-]|[a-zA-Z]\s*(?:=|\(|\^))[^\n]*")
 _MARKER = re.compile(
-    r"(?:\b(?P<final>final\s+answers?|answers?|ans|solution\s+set)\b[\s*_#}]*"
-    r"(?:(?P<colon>[:=：>])|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
+    r"(?:\b(?<!</)(?P<final>final[\s_]+answers?|answers?|ans|solution\s+set)\b[\s*_#}]*"
+    r"(?:(?P<colon>[:=：]|(?<=<answer)>|(?<=<final_answer)>)|\b(?:is|are|equals|must\s+be)\b(?:\s+(?:therefore|thus|simply|exactly|indeed|just|then|precisely|given\s+by|equal\s+to))*[\s:]*))",
     re.I,
 )
 # "Answer. 42", "Result: 42" and "#### 42" at the start of a line.
@@ -247,12 +247,14 @@ def _last_box(text: str, start: int, end: int) -> Extraction | None:
     for earlier in reversed(real[:-1]):
         between = text[earlier.end : first.start]
         joint = len(between) <= 40 and "\n\n" not in between and _JOINT.fullmatch(between) is not None
+        part = joint or (len(between) <= 80 and _PARTS.fullmatch(between) is not None)
+        if part and text[earlier.inner : earlier.inner_end] == text[last.inner : last.inner_end] and first is last:
+            last = first = earlier  # the same answer once more
+            continue
         if joint and not _SEPARATES.search(between):
-            if text[earlier.inner : earlier.inner_end] == text[last.inner : last.inner_end]:
-                continue
             how = "boxes in parts"
         if not joint:
-            if len(between) <= 80 and (_PARTS.fullmatch(between) or _OPERATOR.fullmatch(between)):
+            if part or (len(between) <= 80 and _OPERATOR.fullmatch(between)):
                 how, first = "boxes in parts", earlier
             break
         first = earlier
@@ -353,6 +355,12 @@ def _last_statement(text: str, start: int, end: int, *, over_a_box: bool) -> Ext
         else:
             how = "final-answer line" if match["colon"] else "answer sentence"
             took = _answer_clause(text, match.end(), stop, how)
+            if (
+                match["colon"]
+                and text[stop : stop + 1] == "\n"
+                and "=" not in text[stop : _line_end(text, stop + 1, end)]
+            ):
+                took = _several_lines(text, took, stop, end) if text[stop + 1 : stop + 2].strip() else took
         if (
             took is not None
             and over_a_box

@@ -22,7 +22,8 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Several answers: a bare `list`, a `set` in braces, a `tuple` in parentheses, or a `bracket` [a,b]."""
+    """Several answers: a bare `list`, a `set` in braces, a `tuple` in parentheses, a `bracket` [a,b],
+    or what letters are `assigned` one by one (`x=1, y=2`)."""
 
     kind: str
     items: tuple[Answer, ...]
@@ -201,5 +202,11 @@ def kind_of(answer: Answer) -> str:
         NumberSet: "a set of numbers", Conditioned: "an answer under a condition", Opaque: "an answer that can't be read",
     }  # fmt: skip
     if isinstance(answer, Group):
-        return {"list": "a list", "set": "a set", "tuple": "a tuple", "bracket": "a list in brackets"}[answer.kind]
+        return {
+            "list": "a list",
+            "set": "a set",
+            "tuple": "a tuple",
+            "bracket": "a list in brackets",
+            "assigned": "a list of values by name",
+        }[answer.kind]
     return names[type(answer)]

@@ -74,7 +74,7 @@ _THOUSANDS = re.compile(
 )
 _SHORT_FRAC = re.compile(r"\\([dt]?frac|[dt]?binom)\s*(\d)\s*(\d)")
 _ROOT_OF_NUMBER = re.compile(r"\\sqrt\s+(\d+(?:\.\d+)?)")
-_DOTTED = re.compile(r"(\d*\.\d*)\\dot\s*\{?(\d)\}?(?:(\d*)\\dot\s*\{?(\d)\}?)?")
+_DOTTED = re.compile(r"(?<![\d.])(\d*\.\d*)\\dot\s*\{?(\d)\}?(?:(\d*)\\dot\s*\{?(\d)\}?)?")
 # A letter e between a number and digits is no factor; before a sign it may be one, unless the digits show a computer's hand.
 _SCIENTIFIC = re.compile(r"(?<![\w\\.])(\d+(?:\.\d+)?)(?:[eE](\d{1,4})|E\+?(-?\d{1,4}))(?![\w.]*\w)")
 _MAYBE_SCIENTIFIC = re.compile(r"(?<![\w\\.])(?:\d+\.\d+e[+-]\d+|\d+e[+-]0\d+)")

@@ -38,6 +38,20 @@ _RADIANS = frozenset(["rad", "radian", "radians"])
 _BARE_UNITS = frozenset(["unit", "units", "rad", "radian", "radians", "percent"])
 
 
+def _unit_read(value: Value) -> Value | None:
+    """`3000 g` with its last letter read as a unit, as it may be beside an answer with one."""
+    expr = value.expr
+    if not (
+        isinstance(expr, Op)
+        and expr.op == "mul"
+        and isinstance(expr.args[-1], Sym)
+        and expr.args[-1].name in ("m", "g", "s", "h")
+    ):
+        return None
+    rest = expr.args[0] if len(expr.args) == 2 else Op("mul", expr.args[:-1])
+    return None if symbols(rest) else Value(rest, (expr.args[-1].name, 1))
+
+
 class Quantities(Formulas):
     """Comparisons of values."""
 
@@ -121,9 +135,16 @@ class Quantities(Formulas):
         return None
 
     def with_units(self, a: Value, b: Value) -> Result:
-        if self.policy.units != "ignored" and ("percent", 1) in (a.unit, b.unit):
+        if ("percent", 1) in (a.unit, b.unit):
             one, two = (Value(Op("percent", (x.expr,))) if x.unit == ("percent", 1) else x for x in (a, b))
             return self.values(one, two)
+        if self.policy.units != "ignored" and (a.unit is None) != (b.unit is None):
+            lettered = [_unit_read(x) if x.unit is None else x for x in (a, b)]
+            if None not in lettered and all(
+                x is not None and x.unit is not None and x.unit[0] in _UNITS for x in lettered
+            ):
+                read_as = self.with_units(*(x for x in lettered if x is not None))
+                return read_as if read_as.outcome == "equal" else undecided("a letter may be a unit", "units")
         bare_a, bare_b = replace(a, unit=None), replace(b, unit=None)
         if any(x.unit is not None and x.unit[0] in _RADIANS for x in (a, b)) and (
             mentions(a.expr, "deg") or mentions(b.expr, "deg")

@@ -447,6 +447,8 @@ class _Reader:
                 isinstance(held, Residues) and held.var == shape.name
             ):
                 return replace(held, var=None)
+            if isinstance(held, Named) and held.names == (shape.name,) and isinstance(held.value, Union):
+                return held.value
             raise Refused("its set can't be read")
         family = as_residues(Named(("?",), Value(shape)))
         domain = [t.text for t in condition]
@@ -667,6 +669,8 @@ def _gather(items: list[Answer], *, alternatives: bool) -> Answer:
             flat.extend(Named(item.names, v) for v in item.value.items)
         else:
             flat.append(item)
+    if sum(isinstance(f, Named) and isinstance(f.value, Union) for f in flat) and len(flat) > 1:
+        raise Refused("its conditions may be meant together, or one by one")
     first = flat[0]
     if isinstance(first, Named):
         same = [f for f in flat if isinstance(f, Named) and f.names == first.names]
@@ -675,7 +679,9 @@ def _gather(items: list[Answer], *, alternatives: bool) -> Answer:
             return Named(first.names, Group("list", tuple(f.value if isinstance(f, Named) else f for f in flat)))
         names = [f.names[0] for f in flat if isinstance(f, Named) and len(f.names) == 1]
         if len(names) == len(flat) == len(set(names)) and not alternatives:
-            return Named(tuple(names), Group("list", tuple(f.value for f in flat if isinstance(f, Named))))
+            return Named(tuple(names), Group("assigned", tuple(f.value for f in flat if isinstance(f, Named))))
+        if len(names) == len(flat) and len(set(names)) < len(names):
+            raise Refused("nothing tells which values of its letters belong together")
     return Group("list", tuple(flat))
 
 
