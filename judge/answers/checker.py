@@ -153,8 +153,11 @@ def _answers(sides: list[list[Token]], texts: tuple[str, str], policy: Policy, *
 def _readings(
     golds: list[Answer], replies: list[Answer], texts: tuple[str, str], policy: Policy, solved: dict[Pair, Proven]
 ) -> tuple[Result, list[Pair]]:
-    """All readings of both: a digit group may be read in the way that fits, a slash has to fit in both ways."""
+    """All readings of both. Digits in groups of three, such as `1,234`, are one number where that fits, and are never
+    called equal as the list that they may be as well; all other readings have to agree."""
     results: list[Result] = []
+    as_number: list[Result] = []
+    grouped = [_DIGIT_GROUPS.fullmatch(t) is not None for t in texts]
     pending: list[Pair] = []
     for gold in golds:
         for reply in replies:
@@ -163,15 +166,18 @@ def _readings(
                 results.append(cascade.answers(gold, reply))
             except RecursionError:
                 results.append(undecided("it is nested too deeply", "limit"))
+            if all(
+                isinstance(side, Value) for side, may_be_list in zip((gold, reply), grouped, strict=True) if may_be_list
+            ):
+                as_number.append(results[-1])
             pending.extend(cascade.pending)
     if len(results) == 1:
         return results[0], pending
-    strict = not any(_DIGIT_GROUPS.fullmatch(t) for t in texts)
     outcomes = {r.outcome for r in results}
     if len(outcomes) == 1:
         return results[0], pending
-    if not strict and "equal" in outcomes:
-        return next(r for r in results if r.outcome == "equal"), pending
+    if any(grouped) and (fits := [r for r in as_number if r.outcome == "equal"]):
+        return fits[0], pending
     return undecided("they have several readings, which do not agree"), pending
 
 

@@ -67,3 +67,24 @@ def test_the_form_around_an_answer_changes_nothing(answer):
         f"So the answer is ${answer}$.",
     ):
         assert compare(answer, form).outcome == "equal", form
+
+
+@pytest.mark.parametrize(
+    ("gold", "reply", "outcome"),
+    [
+        ("1234", "1,234", "equal"),
+        ("1,234", "1234", "equal"),
+        ("100,200", "100200", "equal"),
+        ("1,234", r"\{1,234\}", "undecided"),
+        (r"\{1,234\}", "1,234", "undecided"),
+        ("1,234", "234,1", "undecided"),
+        ("100,200", "200,100", "undecided"),
+        ("2,341,116", r"\{2,341,116\}", "undecided"),
+        (r"\{1,234\}", r"\{234,1\}", "equal"),
+        ("1, 234", "234, 1", "equal"),
+        ("1,234", "1235", "different"),
+    ],
+)
+def test_digits_in_groups_of_three_are_a_number_where_that_fits_and_never_equal_as_a_list(gold, reply, outcome):
+    assert compare(gold, reply).outcome == outcome
+    assert compare(gold, rf"\boxed{{{reply}}}").outcome == outcome
