@@ -14,6 +14,7 @@ from calibrate.report.terminal import terminal
 from generate.journal import BadInput
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study
+from judge.adjudication import Adjudication
 from judge.taxonomy import Taxonomy
 
 
@@ -22,6 +23,7 @@ class Config(StageConfig):
 
     labels: LabelSource
     taxonomy: Taxonomy
+    adjudication: Adjudication = Adjudication()
     name: str | None = None
     overwrite: bool = False
     judges: list[str] | None = None
@@ -37,7 +39,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     report = Report(study, config.name or "report")
     added = config.labels.read(study)
     labels = collect(study, added, config.labels, config.taxonomy)
-    material = gather(study, labels, config.taxonomy, config.judges)
+    material = gather(study, labels, config.taxonomy, config.judges, config.adjudication)
     check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)
@@ -75,6 +77,7 @@ def check_threshold(threshold: float | None, material: Material) -> None:
 def settings_of(config: Config) -> dict[str, Any]:
     """What the figures depend on besides the records, as the report states it."""
     return {
+        "adjudication": {"method": config.adjudication.method, "adjudicator": config.adjudication.adjudicator},
         "missing": config.missing,
         "pass_threshold": config.pass_threshold,
         "taxonomy": config.taxonomy.name,

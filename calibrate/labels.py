@@ -1,15 +1,13 @@
-"""Human labels: where they come from, which of them count, and what several annotators of one solution amount to."""
+"""Human labels: where they come from, and which of them count. What several annotators of one solution amount to is said
+in judge/adjudication.py, since judges are trained on it too."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
-from calibrate.pairs import Said
 from generate.journal import BadInput, read, text_hash
 from generate.labels import HumanLabel
 from generate.solutions import Solution
@@ -226,63 +224,3 @@ def withdrawn(label: HumanLabel) -> bool:
     """Whether it says nothing, as the line that a source leaves when it takes back what it said. It is no label."""
     said = (label.verdict, label.points, label.fallacies, label.answer_correct, label.spans, label.comment)
     return all(x is None for x in said)
-
-
-# --- several annotators -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Gold:
-    """What the annotators of one solution say together."""
-
-    solution_id: str
-    said: Said
-    answer_correct: bool | None
-    annotators: int
-    unresolved: bool
-    """Their verdicts tie: there is no verdict, and the solution is counted as unresolved."""
-
-
-def combine(labels: Iterable[HumanLabel], kind: Literal["human", "planted"]) -> dict[str, Gold]:
-    """One Gold for each solution that has labels of this kind, sorted by solution.
-
-    One annotator: that label. Several: the verdict that more of them give than any other (a tie: none, and the
-    solution is unresolved); the median of the points; the tags that more than half of those name who annotated tags;
-    `answer_correct` as more than half say. Where some said only pass or not, those who used all three verdicts count.
-    """
-    by_solution: dict[str, list[HumanLabel]] = {}
-    for label in labels:
-        if label.kind == kind:
-            by_solution.setdefault(label.solution_id, []).append(label)
-    return {name: _combined(name, by_solution[name]) for name in sorted(by_solution)}
-
-
-def _combined(solution_id: str, labels: list[HumanLabel]) -> Gold:
-    worded = [x for x in labels if x.verdict is not None]
-    voting = [x for x in worded if x.scale == "three"] or worded
-    verdict = _most(x.verdict for x in voting)
-    pointed = [x for x in labels if x.points is not None]
-    if len({x.max_points for x in pointed}) > 1:
-        scales = ", ".join(f"{x.annotator}: out of {x.max_points or 0:g}" for x in pointed)
-        raise BadInput(f"labels of solution '{solution_id}': points are on different scales ({scales})")
-    tagged = [x.fallacies for x in labels if x.fallacies is not None]
-    counts = Counter(tag for tags in tagged for tag in tags)
-    said = Said(
-        verdict=verdict,
-        binary=bool(voting) and voting[0].scale == "binary",
-        points=float(median(x.points for x in pointed if x.points is not None)) if pointed else None,
-        max_points=pointed[0].max_points if pointed else None,
-        tags=frozenset(t for t, n in counts.items() if 2 * n > len(tagged)) if tagged else None,
-    )
-    answers = [x.answer_correct for x in labels if x.answer_correct is not None]
-    right = _most(str(a) for a in answers)
-    return Gold(
-        solution_id, said, None if right is None else right == "True", len(labels), bool(voting) and verdict is None
-    )
-
-
-def _most(votes: Iterable[str | None]) -> str | None:
-    """The vote that is given more often than any other; null for a tie, or no votes."""
-    ranked = Counter(votes).most_common(2)
-    tie = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
-    return None if tie or not ranked else ranked[0][0]

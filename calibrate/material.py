@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any, Literal
 
-from calibrate.labels import Gold, Labels, combine
+from calibrate.labels import Labels
 from calibrate.labels import is_of_another_text as of_another_text
 from calibrate.pairs import Said
 from generate.journal import BadInput, key_of
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.study import Study
+from judge.adjudication import Adjudication, Gold, adjudicate
 from judge.checking import LENIENT, STRICT
 from judge.program import problem_hash
 from judge.taxonomy import Taxonomy
@@ -62,7 +63,13 @@ class Material:
     judges: dict[str, Judge] = field(default_factory=dict)
 
 
-def gather(study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[str] | None) -> Material:
+def gather(
+    study: Study,
+    labels: Labels,
+    taxonomy: Taxonomy,
+    judges: Sequence[str] | None,
+    adjudication: Adjudication | None = None,
+) -> Material:
     """Raises BadInput for a judge that is not there, and for a study without solutions."""
     solutions = study.solutions()
     if not solutions:
@@ -83,8 +90,8 @@ def gather(study: Study, labels: Labels, taxonomy: Taxonomy, judges: Sequence[st
         problems=problems,
         solutions=solutions,
         labels=labels,
-        human=combine(labels.counting, "human"),
-        planted=combine(labels.counting, "planted"),
+        human=adjudicate(labels.counting, "human", adjudication),
+        planted=adjudicate(labels.counting, "planted"),
         answers=answers,
         lenient=_answers(study, solutions, problems, LENIENT)[0],
         old_answers=old_answers,

@@ -7,11 +7,11 @@ from typing import Any
 
 from calibrate.gold import Case, case, final_answer_accuracy, grouped, metrics
 from calibrate.intervals import Intervals
-from calibrate.labels import Gold
 from calibrate.material import Judge, Material
 from calibrate.pairs import Pair, Said, Terms, agreement, passes
 from generate.labels import VERDICTS, HumanLabel
 from generate.solutions import Solution
+from judge.adjudication import Gold
 
 Json = dict[str, Any]
 
@@ -58,6 +58,10 @@ def _solutions(m: Material) -> Json:
     }
 
 
+def _said(gold: Gold) -> Said:
+    return Said(gold.verdict, gold.binary, gold.points, gold.max_points, gold.tags)
+
+
 def _case(m: Material, solution_id: str, said: Said, human: bool | None) -> Case:
     solution = m.solutions[solution_id]
     problem = m.problems.get(solution.problem_id)
@@ -66,7 +70,7 @@ def _case(m: Material, solution_id: str, said: Said, human: bool | None) -> Case
 
 
 def _gold(m: Material, golds: Mapping[str, Gold], terms: Terms, intervals: Intervals, empty: str) -> Json:
-    cases = [_case(m, name, gold.said, gold.answer_correct) for name, gold in golds.items()]
+    cases = [_case(m, name, _said(gold), gold.answer_correct) for name, gold in golds.items()]
     return grouped(cases, lambda group: metrics(group, terms.tags, intervals, empty))
 
 
@@ -84,7 +88,7 @@ def _final_answers(m: Material, intervals: Intervals) -> Json:
 
 
 def _pairs(m: Material, golds: Mapping[str, Gold], said: Mapping[str, Said | None]) -> list[Pair]:
-    return [Pair(m.solutions[k].problem_id, gold.said, said[k]) for k, gold in golds.items() if k in said]
+    return [Pair(m.solutions[k].problem_id, _said(gold), said[k]) for k, gold in golds.items() if k in said]
 
 
 def _coverage(golds: Mapping[str, Gold], judge: Judge) -> Json:
@@ -127,7 +131,7 @@ def _constant(m: Material, terms: Terms, intervals: Intervals) -> Json:
     block: Json = {}
     for key, golds in (("agreement", m.human), ("against_planted", m.planted)):
         if golds:
-            labels = [gold.said for gold in golds.values()]
+            labels = [_said(gold) for gold in golds.values()]
             said, passing = _commonest(labels), _commoner(labels, terms.pass_threshold)
             figures = agreement(_pairs(m, golds, dict.fromkeys(golds, said)), terms, intervals)
             about_passing = _pairs(m, golds, dict.fromkeys(golds, passing))

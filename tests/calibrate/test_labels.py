@@ -1,69 +1,14 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from calibrate.labels import FromStudy, FromTable, LabelColumns, add_to_study, collect, combine
+from calibrate.labels import FromStudy, FromTable, LabelColumns, add_to_study, collect
 from generate.journal import BadInput, text_hash
-from generate.labels import HumanLabel
 from generate.stage import CONF
+from judge.adjudication import adjudicate
 from judge.taxonomy import Taxonomy
 from tests.calibrate.conftest import Maker
-
-
-def label(annotator: str, verdict: str | None = None, **f: Any) -> HumanLabel:
-    return HumanLabel(solution_id="s", annotator=annotator, verdict=verdict, **f)  # type: ignore[arg-type]
-
-
-def gold_of(*labels: HumanLabel) -> Any:
-    return combine(labels, "human")["s"]
-
-
-def test_the_verdict_that_most_annotators_give_counts() -> None:
-    gold = gold_of(label("a", "correct"), label("b", "incorrect"), label("c", "correct"))
-    assert gold.said.verdict == "correct" and not gold.unresolved and gold.annotators == 3
-
-
-@pytest.mark.parametrize("verdicts", [("correct", "incorrect"), ("correct", "incorrect", "partially_correct")])
-def test_a_tie_is_unresolved_and_not_settled_by_us(verdicts: tuple[str, ...]) -> None:
-    gold = gold_of(*[label(str(i), v) for i, v in enumerate(verdicts)])
-    assert gold.said.verdict is None and gold.unresolved
-
-
-def test_points_are_the_median() -> None:
-    assert gold_of(*[label(str(p), points=p, max_points=7.0) for p in (0, 6, 7)]).said.points == 6
-
-
-def test_points_on_two_scales_are_bad_input() -> None:
-    with pytest.raises(BadInput, match=r"'s'.*out of 7.*out of 10"):
-        gold_of(label("a", points=7, max_points=7.0), label("b", points=7, max_points=10.0))
-
-
-def test_a_tag_counts_when_more_than_half_of_those_who_tagged_name_it() -> None:
-    gold = gold_of(label("a", fallacies=["A", "B"]), label("b", fallacies=["A"]), label("c", fallacies=[]), label("d"))
-    assert gold.said.tags == {"A"}
-    assert gold_of(label("a", fallacies=["A"]), label("b", fallacies=[])).said.tags == frozenset()
-    assert gold_of(label("a", "correct")).said.tags is None
-
-
-def test_planted_labels_are_never_combined_with_human_ones() -> None:
-    labels = [
-        label("a", "correct"),
-        label("author", "incorrect", kind="planted"),
-        label("b", "correct", kind="planted"),
-    ]
-    assert combine(labels, "human")["s"].annotators == 1
-    assert combine(labels, "human")["s"].said.verdict == "correct"
-    assert combine(labels, "planted")["s"].unresolved
-
-
-def test_annotators_with_three_verdicts_count_before_those_with_two() -> None:
-    gold = gold_of(label("a", "incorrect", scale="binary"), label("b", "partially_correct"))
-    assert gold.said.verdict == "partially_correct" and not gold.said.binary
-
-
-# from files
 
 
 def test_labels_that_do_not_join_or_are_of_another_text_are_kept_apart(make: Maker, taxonomy: Taxonomy) -> None:
@@ -165,7 +110,7 @@ def test_a_withdrawn_label_is_no_label(make: Maker, taxonomy: Taxonomy) -> None:
     labels = collect(make.study, [], FromStudy(), taxonomy)
     assert [x.solution_id for x in labels.counting] == ["t", "u"]
     assert not labels.unjoined and not labels.changed
-    assert set(combine(labels.counting, "human")) == {"t", "u"}
+    assert set(adjudicate(labels.counting, "human")) == {"t", "u"}
 
 
 def test_a_cell_that_is_emptied_withdraws_its_label(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
