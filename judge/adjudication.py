@@ -226,12 +226,12 @@ def dawid_skene(items: NDArray[np.int64], annotators: NDArray[np.int64], said: N
     belief = counts / counts.sum(axis=1, keepdims=True)
     for _ in range(MOST_STEPS):
         prevalence = belief.mean(axis=0)
-        rates = np.stack(
+        weights = np.stack(
             [np.bincount(annotators * k + said, belief[items, j], people * k).reshape(people, k) for j in range(k)],
             axis=1,
         )
-        total = rates.sum(axis=2, keepdims=True)
-        rates = np.divide(rates, total, out=np.full_like(rates, 1 / k), where=total > 0)
+        total = weights.sum(axis=2, keepdims=True)
+        rates = np.divide(weights, total, out=np.full(weights.shape, 1 / k), where=total > 0)
         with np.errstate(divide="ignore"):
             logs = np.log(rates)[annotators, :, said]
             likelihood = np.stack([np.bincount(items, logs[:, j], n) for j in range(k)], axis=1) + np.log(prevalence)
@@ -242,7 +242,7 @@ def dawid_skene(items: NDArray[np.int64], annotators: NDArray[np.int64], said: N
         belief = after
         if moved < CLOSE_ENOUGH:
             break
-    return ErrorRates(belief, np.asarray(prevalence), rates)
+    return ErrorRates(belief, prevalence, rates)
 
 
 def _probabilities(votes: Sequence[Sequence[tuple[str, int]]], k: int) -> NDArray[np.float64]:
