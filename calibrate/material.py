@@ -134,7 +134,7 @@ def _opinions(
     study: Study, answers: dict[str, Answer], solutions: dict[str, Solution], problems: dict[str, Problem]
 ) -> dict[str, dict[str, Opinion]]:
     """By model, its opinion on each answer that stands undecided now, under its newest description as of judges."""
-    records = study.every("opinions", Opinion)
+    records = list(study.every("opinions", Opinion))
     newest_key = {o.judge: o.judge_key for o in records}
     by_model: dict[str, dict[str, Opinion]] = {}
     for o in records:

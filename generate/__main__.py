@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,7 @@ def bring_along(dataset: Dataset, study: Study, source: str) -> dict[str, tuple[
         if by_model:
             new = sum(solutions[model].put(records) for model, records in by_model.items())
             for model, records in by_model.items():
-                make_newest([s.key for s in records], solutions[model], lambda s: s.id)
+                make_newest([s.key for s in records], solutions[model])
             brought["recorded solutions"] = (len(dataset.solutions), new)
         if labels is not None:
             kind = "planted" if {x.kind for x in dataset.labels} == {"planted"} else "human"
@@ -106,7 +107,9 @@ def withdrawn_labels(dataset: Dataset, journal: Journal[HumanLabel]) -> list[Hum
     there = {s.id for s in dataset.solutions}
     nothing = dict.fromkeys(("verdict", "fallacies", "answer_correct", "points", "max_points", "spans", "comment"))
     return [
-        x.model_copy(update=nothing) for n, x in journal.records.items() if n not in given and x.solution_id in there
+        x.model_copy(update=nothing)
+        for x in journal.newest()
+        if journal.name(x) not in given and x.solution_id in there
     ]
 
 
@@ -132,13 +135,13 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
             for problem in dataset.problems
             for sample in range(config.samples)
         ]
-        if others := {r.settings_key for r in journal.records.values()} - {settings_key(config, model, about_engine)}:
+        if others := journal.noted - {settings_key(config, model, about_engine)}:
             note = (
                 f"{len(others)} other settings (sampling, prompt, engine) have written solutions by {model.name} here"
             )
             print(f"warning: {note}; give each a name of its own with model.name=NAME", file=sys.stderr)
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
-        make_newest([t.key for t in tasks], journal, lambda s: s.id)
+        make_newest([t.key for t in tasks], journal)
         print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
         tokens: dict[str, int] = {}
         about: dict[str, Any] = {}
@@ -152,15 +155,17 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
                     return (await written(task, engine, model)).model_copy(update={"settings_key": shared})
 
                 tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
-        wanted = {t.key for t in tasks}
-        records = [r for r in journal.records.values() if r.key in wanted]
-    errors: dict[str, int] = {}
-    for record in records:
-        if record.error:
-            errors[record.error.kind] = errors.get(record.error.kind, 0) + 1
-    cut = sum(r.cut_off for r in records)
-    manifest.finish(engine=about, tokens=tokens, written=len(todo), there_already=done, errors=errors, cut_off=cut)
-    print(f"solutions: {len(records)} in {journal.path}; {cut} cut off by the token limit; errors: {describe(errors)}")
+        errors: Counter[str] = Counter()
+        there = cut = 0
+        for record in journal.newest(t.key for t in tasks):
+            there += 1
+            cut += record.cut_off
+            if record.error:
+                errors[record.error.kind] += 1
+    manifest.finish(
+        engine=about, tokens=tokens, written=len(todo), there_already=done, errors=dict(errors), cut_off=cut
+    )
+    print(f"solutions: {there} in {journal.path}; {cut} cut off by the token limit; errors: {describe(errors)}")
     if errors:
         print("errors are kept as records; retry_errors=true runs them again")
     print("next: python -m judge")

@@ -1,11 +1,15 @@
 """Append-only JSON Lines that survive a kill, and the base of every record that stands in them."""
 
+import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import re
 import time
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 SYNC_SECONDS = 1.0
 KEY_LENGTH = 24
+BLOCK = 1 << 20  # bytes that are read at once
 
 
 class BadInput(Exception):
@@ -82,59 +87,230 @@ def _scrub(value: Any) -> Any:
 
 
 def read(path: Path, kind: type[R]) -> Iterator[R]:
-    """Every whole record of a journal, oldest first. A last line without its line break (the machine died while it
-    was written) is passed over. Raises BadInput, with file and line, for a line that is no such record."""
+    """Every whole record of a journal, oldest first, one at a time. A last line without its line break (the machine died
+    while it was written) is passed over. Raises BadInput, with file and line, for a line that is no such record."""
     if not path.exists():
         return
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.endswith(b"\n"):
                 return
-            if not line.strip():
-                continue
+            if line.strip():
+                yield _parsed(line, kind, path, number)
+
+
+def _parsed(line: bytes, kind: type[R], path: Path, number: int) -> R:
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(p) for p in first["loc"]) or "the line"
+        raise BadInput(f"{path}, line {number}: {field}: {first['msg']}") from None
+
+
+TEXT, PLAIN, FAILED = rb'(?:null|"([^"\\]*+)")', rb'(?:"(?:[^"\\]|\\.)*+"|null|true|false|[-+.0-9eE]+)', rb"(null|\{)"
+
+
+class Heads:
+    """What opening a journal reads of each line: the few fields that stand first in it, never the record behind them.
+
+    `wanted` names the fields to read. All of them are texts, but for `error`, of which it is read whether there is one.
+    A line that begins in another way (a name with a quotation mark in it, a file by another hand) is read whole.
+    """
+
+    def __init__(self, kind: type[Record], wanted: Sequence[str]):
+        self.kind = kind
+        self.wanted = wanted
+        fields = list(kind.model_fields)
+        upto = fields[: max(fields.index(w) for w in wanted) + 1]
+        values = [FAILED if f == "error" else TEXT if f in wanted else PLAIN for f in upto]
+        self._match = re.compile(
+            rb"\{" + b",".join(b'"%b":%b' % (f.encode(), v) for f, v in zip(upto, values, strict=True))
+        ).match
+        order = [f for f in upto if f in wanted]
+        self._place = [order.index(w) for w in wanted]
+        self._is_error = [w == "error" for w in wanted]
+
+    def of(self, line: bytes, path: Path, number: int) -> list[str | bool | None]:
+        """The wanted fields of one line, for `error` whether there is one. Raises BadInput, with file and line."""
+        found = self._match(line)
+        if found is not None and line.endswith(b"}\n"):
             try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors()[0]
-                field = ".".join(str(p) for p in first["loc"]) or "the line"
-                raise BadInput(f"{path}, line {number}: {field}: {first['msg']}") from None
+                groups = found.groups()
+                return [
+                    groups[p] == b"{" if is_error else None if groups[p] is None else groups[p].decode()
+                    for p, is_error in zip(self._place, self._is_error, strict=True)
+                ]
+            except UnicodeDecodeError:
+                pass
+        record = _parsed(line, self.kind, path, number)
+        values = [getattr(record, w) for w in self.wanted]
+        return [
+            v is not None if is_error else None if v is None else str(v)
+            for v, is_error in zip(values, self._is_error, strict=True)
+        ]
 
 
 class Journal(Generic[R]):
-    """The records of one file, newest first for each name, and the only way to add to them.
+    """One file of records, and the only way to add to it. It knows where each record stands, and holds none in memory.
 
     `identity` names the field that tells one piece of work from another (`key`; for problems `id`). A line for work
     that is there already replaces it for every reader, and the older line stays where it was. One process at a time
-    may write; a second one is refused with a line that says so.
+    may write; a second one is refused with a line that says so. `beside` are the files of other shards, which are read
+    as if their lines stood before this file's, and never written. Of the field `noting` the distinct values are kept.
     """
 
-    def __init__(self, path: Path, kind: type[R], identity: tuple[str, ...] = ("key",)):
+    def __init__(
+        self,
+        path: Path,
+        kind: type[R],
+        identity: tuple[str, ...] = ("key",),
+        beside: Sequence[Path] = (),
+        noting: str | None = None,
+    ):
         self.path = path
+        self.kind = kind
         self.identity = identity
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        self.noted: set[str | None] = set()
+        fields = kind.model_fields
+        called = next((f for f in ("id", "solution_id") if f in fields), identity[0])
+        wanted = [*identity, called, *(["error"] if "error" in fields else []), *([noting] if noting else [])]
+        self._heads, self._noting, self._has_error = Heads(kind, wanted), noting, "error" in fields
+        self._rows: dict[str | tuple[str, ...], int] = {}  # the newest row of each name; a row is one line of one file
+        self._files: list[tuple[Path, int]] = []
+        self._file_of, self._starts, self._sizes = array("H"), array("Q"), array("Q")
+        self._called, self._failed = array("q"), bytearray()
+        self._file = _opened_alone(path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise BadInput(f"{path}: another run is writing this file; wait for it, or end it") from None
-        self.torn_bytes = self._cut_torn_line()
-        self.records: dict[tuple[Any, ...], R] = {}
-        try:
-            for record in read(path, kind):
-                self._remember(record)
-        except BadInput:
-            os.close(self._file)
+            for other in beside:
+                self._read_heads(other, os.open(other, os.O_RDONLY | os.O_CLOEXEC))
+            self.torn_bytes = self._cut_torn_line()
+            self._end = self._read_heads(path, self._file)
+        except BaseException as error:
+            self._close_files()
+            if isinstance(error, OSError):
+                raise BadInput(f"{error.filename or path}: cannot be read: {error.strerror}") from None
             raise
         self._synced = time.monotonic()
 
-    def name(self, record: R) -> tuple[Any, ...]:
-        return tuple(getattr(record, field) for field in self.identity)
+    # what is there
 
-    def _remember(self, record: R) -> None:
-        name = self.name(record)
-        self.records.pop(name, None)  # so that the order of the dict is the order of the lines
-        self.records[name] = record
+    def name(self, record: R) -> str | tuple[str, ...]:
+        """What tells this record's work from other work: its key, or a tuple where several fields do."""
+        values = tuple(getattr(record, field) for field in self.identity)
+        return values[0] if len(values) == 1 else values
+
+    def __len__(self) -> int:
+        """How many pieces of work there are (not lines)."""
+        return len(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def has_failed(self, name: str | tuple[str, ...]) -> bool:
+        """Whether the newest record of that name is an error. Raises KeyError for a name that is not there."""
+        return bool(self._failed[self._rows[name]])
+
+    def get(self, name: str | tuple[str, ...]) -> R | None:
+        """The newest record of that name, read from the file; null where there is none."""
+        row = self._rows.get(name)
+        return None if row is None else self._read(row)
+
+    def newest(self, names: Iterable[str | tuple[str, ...]] | None = None) -> Iterator[R]:
+        """The newest record of each name (of those names that are there), one at a time, in the order of the lines."""
+        rows = self._rows.values() if names is None else (self._rows[n] for n in names if n in self._rows)
+        for row in sorted(rows):
+            yield self._read(row)
+
+    def last(self) -> R | None:
+        """The record in the last line; null in an empty file."""
+        return self._read(len(self._starts) - 1) if self._starts else None
+
+    def superseded(self, names: Iterable[str | tuple[str, ...]]) -> list[str | tuple[str, ...]]:
+        """Those of the names whose record has been followed by another one that is called the same: a solution with the
+        same id, a verdict on the same solution. Readers take the last."""
+        newest = {called: row for row, called in enumerate(self._called)}
+        rows = ((name, self._rows[name]) for name in names if name in self._rows)
+        return [name for name, row in rows if newest[self._called[row]] != row]
+
+    def _read(self, row: int) -> R:
+        path, file = self._files[self._file_of[row]]
+        line = os.pread(file, self._sizes[row], self._starts[row])
+        try:
+            return self.kind.model_validate_json(line)
+        except ValidationError:
+            number = sum(1 for _ in _lines(file, self._starts[row])) + 1
+            return _parsed(line, self.kind, path, number)
+
+    def _read_heads(self, path: Path, file: int) -> int:
+        """Note where each whole line of a file stands; returns where the last one ends."""
+        self._files.append((path, file))
+        end = 0
+        for number, line in enumerate(_lines(file), 1):
+            if line.strip():
+                self._note(self._heads.of(line, path, number), end, len(line))
+            end += len(line)
+        return end
+
+    def _note(self, head: list[str | bool | None], start: int, size: int) -> None:
+        row = len(self._starts)
+        n = len(self.identity)
+        name: Any = head[0] if n == 1 else tuple(head[:n])
+        self._rows[name] = row
+        self._file_of.append(len(self._files) - 1)
+        self._starts.append(start)
+        self._sizes.append(size)
+        self._called.append(hash(head[n]))
+        self._failed.append(self._has_error and bool(head[n + 1]))
+        if self._noting:
+            self.noted.add(head[-1])  # type: ignore[arg-type]
+
+    # writing
+
+    def append(self, record: R) -> None:
+        """Write one record with one system call. Raises BadInput where that cannot be done (a full disk, a folder that is
+        gone): what was half written is cut back, and all that stands there is whole."""
+        line = encode(record)
+        try:
+            written = os.write(self._file, line)
+            if written != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise self._unwritable(error) from None
+        self._note(self._heads.of(line, self.path, 0), self._end, len(line))
+        self._end += len(line)
+        if time.monotonic() - self._synced >= SYNC_SECONDS:
+            self._sync()
+
+    def put(self, records: Iterable[R]) -> int:
+        """Append those records that are not there already in the same words; returns how many were new."""
+        new = 0
+        for record in records:
+            if self.get(self.name(record)) != record:
+                self.append(record)
+                new += 1
+        return new
+
+    def _sync(self) -> None:
+        """Have the disk hold what was written, and see to it that the file still is where readers look for it."""
+        try:
+            os.fdatasync(self._file)
+            here = os.fstat(self._file)
+            there = os.stat(self.path)
+            if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+                raise FileNotFoundError(errno.ENOENT, "another file has taken its place")
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._synced = time.monotonic()
+
+    def _unwritable(self, error: OSError) -> BadInput:
+        if error.errno == errno.ENOENT:
+            why = "the file was moved or removed while this run was writing it"
+            return BadInput(f"{self.path}: {why}; put it back if you can, then run the same command again")
+        why = f"no more can be written ({error.strerror}); what stands in it is whole"
+        return BadInput(f"{self.path}: {why}. Run the same command again once that is mended")
 
     def _cut_torn_line(self) -> int:
         size = os.fstat(self._file).st_size
@@ -150,39 +326,53 @@ class Journal(Generic[R]):
             os.ftruncate(self._file, keep)
         return size - keep
 
-    def append(self, record: R) -> None:
-        """Write one record with one system call. On a full disk the half-written line is cut back and OSError raised."""
-        line = encode(record)
-        before = os.fstat(self._file).st_size
-        try:
-            written = os.write(self._file, line)
-            if written != len(line):
-                raise OSError(28, "no space left for a whole record", str(self.path))
-        except OSError:
-            os.ftruncate(self._file, before)
-            raise
-        self._remember(record)
-        if time.monotonic() - self._synced >= SYNC_SECONDS:
-            os.fdatasync(self._file)
-            self._synced = time.monotonic()
-
-    def put(self, records: Iterable[R]) -> int:
-        """Append those records that are not there already in the same words; returns how many were new."""
-        new = 0
-        for record in records:
-            if self.records.get(self.name(record)) != record:
-                self.append(record)
-                new += 1
-        return new
-
     def close(self) -> None:
-        if self._file >= 0:
-            os.fdatasync(self._file)
-            os.close(self._file)
-            self._file = -1
+        """Raises BadInput where what was written did not reach the disk."""
+        if self._file < 0:
+            return
+        try:
+            self._sync()
+        finally:
+            self._close_files()
+
+    def _close_files(self) -> None:
+        for file in {self._file, *(f for _, f in self._files)}:
+            os.close(file)
+        self._file, self._files = -1, []
 
     def __enter__(self) -> "Journal[R]":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        with contextlib.suppress(*([BadInput] if kind else [])):  # what went wrong first is what is said
+            self.close()
+
+
+def _opened_alone(path: Path) -> int:
+    """A file opened to be read and added to, with the lock that keeps other writers out."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise BadInput(f"{path}: another run is writing this file; wait for it, or end it") from None
+        why = f"its file system keeps no locks ({error.strerror}), so a second writer could not be kept out"
+        raise BadInput(f"{path}: {why}; choose another folder with studies_dir=...") from None
+    return file
+
+
+def _lines(file: int, upto: int | None = None) -> Iterator[bytes]:
+    """The whole lines of an open file from its start, without its position; only those before byte `upto`."""
+    at, rest = 0, b""
+    while block := os.pread(file, BLOCK if upto is None else min(BLOCK, upto - at), at):
+        at += len(block)
+        begin = 0
+        while (stop := block.find(b"\n", begin)) >= 0:
+            yield rest + block[begin : stop + 1]
+            rest, begin = b"", stop + 1
+        rest += block[begin:]

@@ -51,8 +51,8 @@ class Judgement(Record):
 
     solution_id: str
     judge: str
+    error: Failure | None = None
     raw: str | None = None
     verdict: VerdictName | None = None
     points: float | None = None
     max_points: float | None = None
-    error: Failure | None = None

@@ -26,6 +26,12 @@ class Solution(Record):
     """The name of the model, as the model's config or the source gives it."""
     sample: int = 0
     """Which of several samples of one model on one problem, from 0."""
+    settings_key: str | None = None
+    """Hash of what all solutions of one run share: model, engine, prompt, sampling. Null for recorded solutions."""
+    seed: int | None = None
+    """The seed of this sample alone."""
+    error: Failure | None = None
+    """Why there is no solution. (Names, settings and error stand first in a line: opening a journal reads only these.)"""
     text: str | None = None
     """The solution, without what stood inside think tags; null where there is none, or the source has no texts."""
     reasoning: str | None = None
@@ -33,12 +39,6 @@ class Solution(Record):
     finish_reason: str | None = None
     """`stop`, or `length` for a reply cut off by the token limit; null for recorded solutions."""
     usage: Usage | None = None
-    settings_key: str | None = None
-    """Hash of what all solutions of one run share: model, engine, prompt, sampling. Null for recorded solutions."""
-    seed: int | None = None
-    """The seed of this sample alone."""
-    error: Failure | None = None
-    """Why there is no solution."""
     meta: dict[str, Any] = Field(default_factory=dict)
 
     @property

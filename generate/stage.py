@@ -1,11 +1,13 @@
 """How a stage starts: `--help`, the config checked and typed before anything heavy is loaded, one line for what is
 wrong with it, and the exit code. Each stage's `__main__` calls `launch`.
 
-Exit codes: 0 done; 1 the engine was lost, or the stage broke; 2 bad config or bad input; 130 stopped with Ctrl-C.
+Exit codes: 0 done; 1 the engine was lost, or the stage broke; 2 bad config, bad input, or a disk that
+takes no more; 130 stopped with Ctrl-C.
 """
 
 import contextlib
 import difflib
+import errno
 import os
 import re
 import sys
@@ -22,6 +24,8 @@ from generate.journal import BadInput
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 DONE, BROKEN, BAD, STOPPED = 0, 1, 2, 130
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE)
+"""A disk that is full, protected or lost: what the user has to mend."""
 
 
 class EngineGone(Exception):
@@ -126,6 +130,9 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
     except KeyboardInterrupt:
         return _say(stage, "stopped. What was done is kept: run the same command again to go on.", STOPPED)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in UNWRITABLE:
+            where = f"{error.filename}: " if error.filename else ""
+            return _say(stage, f"{where}{error.strerror}. What was done is kept: run the same command again.", BAD)
         if entered:
             raise
         return _say(stage, _explain(stage, error, folders), BAD)

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,7 +75,7 @@ class Study:
         return Journal(self.path / "problems.jsonl", Problem, ("id",))
 
     def solutions_journal(self, model: str) -> Journal[Solution]:
-        return Journal(self.path / "solutions" / f"{slug(model)}.jsonl", Solution)
+        return Journal(self.path / "solutions" / f"{slug(model)}.jsonl", Solution, noting="settings_key")
 
     def label_file(self, source: str) -> Path:
         return self.path / "labels" / f"{slug(source)}.jsonl"
@@ -102,9 +102,10 @@ class Study:
         newest = {(x.solution_id, x.judge): x for x in self.every("recorded", Judgement)}
         return list(newest.values())
 
-    def every(self, folder: str, kind: type[R]) -> list[R]:
-        """All records in a folder's files, oldest first within a file."""
-        return [r for file in sorted((self.path / folder).glob("*.jsonl")) for r in read(file, kind)]
+    def every(self, folder: str, kind: type[R]) -> Iterator[R]:
+        """All records in a folder's files, one at a time, oldest first within a file."""
+        for file in sorted((self.path / folder).glob("*.jsonl")):
+            yield from read(file, kind)
 
 
 class Manifest:

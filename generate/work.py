@@ -104,20 +104,18 @@ def plan(wanted: Iterable[T], key: Callable[[T], str], journal: Journal[R], retr
     """
     todo, done = [], 0
     for item in wanted:
-        record = journal.records.get((key(item),))
-        if record is None or (retry_errors and getattr(record, "error", None) is not None):
+        name = key(item)
+        if name not in journal or (retry_errors and journal.has_failed(name)):
             todo.append(item)
         else:
             done += 1
     return todo, done
 
 
-def make_newest(keys: Iterable[str], journal: Journal[R], name: Callable[[R], object]) -> None:
-    """Where a later run left another record under the same name, put this run's own record last again, so that it is
+def make_newest(keys: Iterable[str], journal: Journal[R]) -> None:
+    """Where a later run left another record of the same solution, put this run's own record last again, so that it is
     the one that readers take."""
-    newest = {name(r): r for r in journal.records.values()}
-    for key in keys:
-        record = journal.records.get((key,))
-        if record is not None and newest[name(record)] is not record:
-            journal.append(record)
-            newest[name(record)] = record
+    for key in journal.superseded(keys):
+        record = journal.get(key)
+        assert record is not None
+        journal.append(record)

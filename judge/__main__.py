@@ -128,7 +128,7 @@ def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str
         with study.journal("verdicts", judge, Verdict) as journal:
             records = [as_verdict(j, text_hash(solutions[j.solution_id].text)) for j in given]
             new = journal.put(records)
-            make_newest([r.key for r in records], journal, lambda v: v.id)
+            make_newest([r.key for r in records], journal)
         errors = Counter(r.error.kind for r in records if r.error)
         counts[judge] = {"verdicts": len(records), "errors": dict(errors)}
         print(f"judge {judge}: {len(records)} recorded judgements, {new} new or changed; errors: {describe(errors)}")
@@ -166,11 +166,11 @@ class Task:
 V = TypeVar("V", Verdict, Opinion)
 
 
-def leave_last(records: list[V], journal: Journal[V]) -> None:
+def leave_last(journal: Journal[V], keys: list[str]) -> None:
     """Reports take the judge key of a journal's last line: see to it that it is this run's, also where all stood there."""
-    last = next(reversed(journal.records.values()), None)
-    if records and last is not None and last.judge_key != records[-1].judge_key:
-        journal.append(records[-1])
+    last, own = journal.last(), next((r for k in reversed(keys) if (r := journal.get(k))), None)
+    if last and own and last.judge_key != own.judge_key:
+        journal.append(own)
 
 
 def judge_solutions(
@@ -200,7 +200,7 @@ def judge_solutions(
         if journal.torn_bytes:
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
-        make_newest([t.key for t in tasks], journal, lambda v: v.id)
+        make_newest([t.key for t in tasks], journal)
         there = f"{done} there already, {len(todo)} to do; {without_text} without a text"
         print(f"judge {name}: {len(tasks)} solutions to judge, {there}")
         if todo:
@@ -219,10 +219,12 @@ def judge_solutions(
             tokens = work_with_dspy(
                 opened(), sampling, adapter, journal, todo, judge_one, config.in_flight, done, "verdict"
             )
-        records = [journal.records[(t.key,)] for t in tasks]
-        leave_last(records, journal)
-    errors = Counter(r.error.kind for r in records if r.error)
-    said = Counter(r.verdict for r in records if r.verdict)
+        leave_last(journal, [t.key for t in tasks])
+        errors: Counter[str] = Counter()
+        said: Counter[str] = Counter()
+        for record in journal.newest(t.key for t in tasks):
+            errors.update([record.error.kind] if record.error else [])
+            said.update([record.verdict] if record.verdict else [])
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
@@ -258,7 +260,7 @@ def ask_undecided(
     ]
     with study.journal("opinions", name, Opinion) as journal:
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
-        make_newest([t.key for t in tasks], journal, lambda o: o.solution_id)
+        make_newest([t.key for t in tasks], journal)
         print(f"undecided answers put to {model.name}: {len(tasks)}, {done} there already, {len(todo)} to do")
         if todo:
             from judge.lm import work_with_dspy
@@ -271,9 +273,9 @@ def ask_undecided(
             work_with_dspy(
                 opened(), sampling, opinion_adapter(), journal, todo, ask_one, config.in_flight, done, "opinion"
             )
-        records = [journal.records[(t.key,)] for t in tasks]
-        leave_last(records, journal)
-    said = Counter(r.outcome or f"error {r.error.kind if r.error else ''}" for r in records)
+        leave_last(journal, [t.key for t in tasks])
+        kept = journal.newest(t.key for t in tasks)
+        said = Counter(r.outcome or f"error {r.error.kind if r.error else ''}" for r in kept)
     print(f"opinions: {describe(said)}. They are the model's, and enter no human-gold figure")
     return {"opinions": dict(said)}
 

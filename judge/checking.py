@@ -56,7 +56,7 @@ def check_answers(
     if not wanted:
         return {}
     with study.journal("answers", checker, Answer) as journal:
-        todo = [(key, *pair) for key, pair in wanted.items() if (key,) not in journal.records]
+        todo = [(key, *pair) for key, pair in wanted.items() if key not in journal]
         progress = Progress(len(todo), 0, "answer") if len(todo) >= SHOW_PROGRESS_FROM else None
         compared = compare_many([(gold, solution.text) for _, solution, gold in todo], policy)
         for (key, solution, gold), comparison in zip(todo, compared, strict=True):
@@ -65,8 +65,8 @@ def check_answers(
                 progress.step(0, failed=False)
         if progress:
             progress.close()
-        make_newest(wanted, journal, lambda a: a.solution_id)
-        outcomes: Counter[str] = Counter(journal.records[(key,)].outcome for key in wanted)
+        make_newest(wanted, journal)
+        outcomes: Counter[str] = Counter(a.outcome for a in journal.newest(wanted))
     print(f"final answers ({checker}): {describe(outcomes)}; {len(todo)} checked now")
     return dict(outcomes)
 

@@ -71,6 +71,8 @@ class Verdict(Record):
     judge: str
     judge_key: str
     """The part of the key that describes the judge. Verdicts of different judge keys are never mixed."""
+    error: Failure | None = None
+    """Why there is no verdict. (Names and error stand first in a line: opening a journal reads only these.)"""
     verdict: VerdictName | None = None
     """Null only with an error."""
     probabilities: dict[str, float] | None = None
@@ -84,7 +86,6 @@ class Verdict(Record):
     reasoning: str | None = None
     votes: list[Vote] = Field(default_factory=list)
     usage: Usage | None = None
-    error: Failure | None = None
 
 
 class Opinion(Record):
@@ -96,6 +97,7 @@ class Opinion(Record):
     problem_hash: str | None = None
     judge: str
     judge_key: str
+    error: Failure | None = None
     gold: str
     answer: str
     outcome: Literal["equal", "different", "unsure"] | None = None
@@ -103,4 +105,3 @@ class Opinion(Record):
     reasoning: str | None = None
     raw: str | None = None
     usage: Usage | None = None
-    error: Failure | None = None

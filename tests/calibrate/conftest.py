@@ -58,7 +58,7 @@ class Maker:
     ) -> None:
         with self.study.journal("verdicts", judge, Verdict) as journal:
             record = Verdict(
-                key=f"{judge_key}/{solution_id}/{len(journal.records)}",
+                key=f"{judge_key}/{solution_id}/{len(journal)}",
                 id=f"{judge}/{solution_id}",
                 solution_id=solution_id,
                 judge=judge,
