@@ -88,7 +88,7 @@ def test_the_pages_show_what_the_metrics_say(human: Maker, metrics_of: Metrics) 
     kappa = metrics["judges"]["j"]["agreement"]["verdict"]["cohen_kappa"]
     for text in (markdown(in_full(metrics)), terminal(in_short(metrics))):
         assert f"{kappa['value']:.3f}" in text
-        assert "40.0%" in text and "(11.8, 76.9)" in text  # two of five correct, and Wilson's interval of that
+        assert "40.0%" in text and "(7.4, 84.7)" in text  # two of five correct, and Wilson's interval with t of 4
         said = "for each figure what serves it best (verdict: incorrect; pass: not passed; points: 4): what it reaches"
         assert "(constant)" in text and said in " ".join(text.split())
     assert "fewer than 10 problems" in markdown(in_full(metrics))  # why the kappa has no interval
@@ -117,7 +117,7 @@ def test_strict_and_lenient_accuracy_and_opinions_stand_apart(human: Maker, metr
     metrics = metrics_of()
     check(metrics)
     page = markdown(in_full(whole(metrics)))
-    assert "| all | 50.0% (9.5, 90.5) n=2 | 100.0% (34.2, 100.0) n=2 | left out: 1 undecided;" in page
+    assert "| all | 50.0% (0.3, 99.7) n=2 | 100.0% (1.2, 100.0) n=2 | left out: 1 undecided;" in page
     assert "| | model | undecided | equal |".replace("| |", "|  |") in page
     assert "| all | opinion-m | 1 | 1 | 0 | 0 | 0 |" in page
     assert "undecided final answers (not counted here)" in page
