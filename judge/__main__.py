@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from generate.engines import Engine, EngineConfig
@@ -16,12 +16,12 @@ from generate.problems import Problem
 from generate.solutions import Solution
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study, describe
-from generate.work import make_newest, plan
+from generate.work import make_newest, plan, work_into
 from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
-from judge.program import Judge, Nothing, Recorded, problem_hash, verdict_key
+from judge.program import Bench, Nothing, Program, Recorded, problem_hash, verdict_key
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Answer, Opinion, Verdict
+from judge.verdicts import Answer, Case, Opinion, Verdict, verdict_of
 
 Counts = dict[str, Any]
 OpenEngine = Callable[[], Engine]
@@ -33,7 +33,7 @@ class Config(StageConfig):
 
     model: Model | RecordedModel
     engine: EngineConfig
-    program: Judge | Recorded | Nothing
+    program: Program | Recorded | Nothing
     taxonomy: Taxonomy
     answers: Policy
     lenient: Policy
@@ -47,7 +47,8 @@ class Config(StageConfig):
 
     @property
     def asks_model(self) -> bool:
-        return isinstance(self.program, Judge) or self.ask_undecided
+        """Whether this run may put anything to the model."""
+        return getattr(self.program, "asks_model", False) or self.ask_undecided
 
 
 def run(config: Config, plain: dict[str, Any]) -> int:
@@ -67,21 +68,21 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         print("final answers: no solution of a problem with a gold answer")
     if isinstance(config.program, Recorded):
         counts |= take_recorded(study, judgements, solutions)
-    if config.asks_model:
-        assert isinstance(config.model, Model)
-        with ExitStack() as at_end:
-            engines: list[Engine] = []
+    with ExitStack() as at_end:
+        engines: list[Engine] = []
 
-            def opened() -> Engine:
-                if not engines:
-                    engines.append(at_end.enter_context(config.engine.open(config.model, config.seed)))  # type: ignore[arg-type]
-                return engines[0]
+        def opened() -> Engine:
+            if not engines:
+                engines.append(at_end.enter_context(config.engine.open(config.model, config.seed)))  # type: ignore[arg-type]
+            return engines[0]
 
-            if config.ask_undecided:
-                counts |= ask_undecided(config, config.model, study, problems, solutions, opened)
-            if isinstance(config.program, Judge):
-                counts |= judge_solutions(config, config.program, config.model, study, problems, solutions, opened)
-            counts["engine"] = engines[0].about() if engines else {}
+        if config.ask_undecided:
+            assert isinstance(config.model, Model)
+            counts |= ask_undecided(config, config.model, study, problems, solutions, opened)
+        if isinstance(config.program, Program):
+            bench = replace(bench_of(config, study), open_engine=opened)
+            counts |= judge_solutions(config, config.program, bench, problems, solutions)
+        counts["engine"] = engines[0].about() if engines else {}
     manifest.finish(**counts)
     print("next: python -m calibrate")
     return 0
@@ -102,17 +103,29 @@ def chosen_solutions(study: Study, config: Config) -> dict[str, Solution]:
     return dict(list(solutions.items())[: config.limit])
 
 
+def bench_of(config: Config, study: Study) -> Bench:
+    """What the program judges with."""
+    model = config.model if getattr(config.program, "asks_model", False) else None
+    assert not isinstance(model, RecordedModel)
+    about = config.engine.identity(model) if model else {}
+    return Bench(study, config.taxonomy, model, about, config.seed, config.thinking_tokens)
+
+
 def check_program(config: Config, study: Study, solutions: dict[str, Solution], judgements: list[Judgement]) -> None:
     """What can be known to fail is said before anything is written or loaded."""
     if isinstance(config.program, Recorded) and not judgements:
-        raise BadInput(f"program=recorded: {study.path} holds no recorded judgements; choose program=judge and a model")
+        raise BadInput(
+            f"program=recorded: {study.path} holds no recorded judgements; choose program=single and a model"
+        )
     if config.asks_model and isinstance(config.model, RecordedModel):
         raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
-    if isinstance(config.program, Judge) and not any(s.text for s in solutions.values()):
+    if getattr(config.program, "needs_text", False) and not any(s.text for s in solutions.values()):
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
     if config.asks_model and isinstance(config.model, Model):
         config.model.check()
         config.engine.check(config.model)
+    if isinstance(config.program, Program):
+        config.program.check(bench_of(config, study))
 
 
 # --- recorded judges --------------------------------------------------------------------------------------------------
@@ -150,17 +163,15 @@ def as_verdict(judgement: Judgement, text: str | None) -> Verdict:
     )
 
 
-# --- a model as judge -------------------------------------------------------------------------------------------------
+# --- a program as judge -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Task:
-    """One solution to judge, or one undecided answer to ask about."""
+    """One case to judge, or one undecided answer to ask about."""
 
     key: str
-    problem: Problem
-    solution: Solution
-    answer: Answer | None = None
+    case: Case
 
 
 V = TypeVar("V", Verdict, Opinion)
@@ -174,29 +185,19 @@ def leave_last(journal: Journal[V], keys: list[str]) -> None:
 
 
 def judge_solutions(
-    config: Config,
-    program: Judge,
-    model: Model,
-    study: Study,
-    problems: dict[str, Problem],
-    solutions: dict[str, Solution],
-    opened: OpenEngine,
+    config: Config, program: Program, bench: Bench, problems: dict[str, Problem], solutions: dict[str, Solution]
 ) -> Counts:
-    name = f"{program.name}-{model.name}"
-    sampling = program.sampling(model, config.seed, config.thinking_tokens)
-    judge_key = program.judge_key(config.taxonomy, model, config.engine.identity(model), sampling)
-    tasks = [
-        Task(verdict_key(judge_key, problems[s.problem_id], s), problems[s.problem_id], s)
-        for s in solutions.values()
-        if s.text and not s.error and s.problem_id in problems
-    ]
+    name = f"{program.name}-{bench.model.name}" if bench.model else program.name
+    judge_key = program.judge_key(bench)
+    cases = cases_of(program, bench.study, problems, solutions)
+    tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
     without_text = len(solutions) - len(tasks)
-    own = sum(s.model in (model.name, model.id) for s in solutions.values())
+    own = sum(s.model in (bench.model.name, bench.model.id) for s in solutions.values()) if bench.model else 0
     if own:
         warning = f"{name} judges {own} solutions that its own model wrote; models are known to favour their own"
         print(f"warning: {warning}", file=sys.stderr)
     tokens: dict[str, int] = {}
-    with study.journal("verdicts", name, Verdict) as journal:
+    with bench.study.journal("verdicts", name, Verdict) as journal:
         if journal.torn_bytes:
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
@@ -204,21 +205,15 @@ def judge_solutions(
         there = f"{done} there already, {len(todo)} to do; {without_text} without a text"
         print(f"judge {name}: {len(tasks)} solutions to judge, {there}")
         if todo:
-            from judge.grading import Grader, grade, grading_adapter, verdict_of
-            from judge.lm import work_with_dspy
-            from judge.prompt import inputs_of
+            with program.reading(bench) as read:
 
-            grader = Grader(program.instructions)
+                async def judge_one(task: Task) -> Verdict:
+                    case = task.case
+                    names = {"key": task.key, "id": f"{name}/{case.solution.id}", "judge": name, "judge_key": judge_key}
+                    reading = await read(case, None)
+                    return verdict_of(reading, case, problem_hash=problem_hash(case.problem), **names)
 
-            async def judge_one(task: Task) -> Verdict:
-                said, vote, usage = await grade(grader, inputs_of(task.problem, task.solution))
-                names = {"key": task.key, "id": f"{name}/{task.solution.id}", "judge": name, "judge_key": judge_key}
-                return verdict_of(said, vote, usage, task.solution, problem_hash=problem_hash(task.problem), **names)
-
-            adapter = grading_adapter(config.taxonomy, program.schema(config.taxonomy))
-            tokens = work_with_dspy(
-                opened(), sampling, adapter, journal, todo, judge_one, config.in_flight, done, "verdict"
-            )
+                tokens = work_into(journal, todo, judge_one, config.in_flight, done, "verdict")
         leave_last(journal, [t.key for t in tasks])
         errors: Counter[str] = Counter()
         said: Counter[str] = Counter()
@@ -230,6 +225,27 @@ def judge_solutions(
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
     return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
             "without_text": without_text, "own_solutions": own, "errors": dict(errors)}  # fmt: skip
+
+
+def cases_of(
+    program: Program, study: Study, problems: dict[str, Problem], solutions: dict[str, Solution]
+) -> list[Case]:
+    """What the program can judge: each solution with its problem and the strict answer check of its present text."""
+    answers = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == STRICT}
+    cases = []
+    for solution in solutions.values():
+        problem, answer = problems.get(solution.problem_id), answers.get(solution.id)
+        if problem is None or solution.error or (program.needs_text and not has_text(solution)):
+            continue
+        if answer and (answer.text_hash != text_hash(solution.text) or answer.gold != problem.answer):
+            answer = None
+        cases.append(Case(problem, solution, answer))
+    return cases
+
+
+def has_text(solution: Solution) -> bool:
+    """Whether there is something to read. An empty text counts only where it is a control, made up to be empty."""
+    return bool(solution.text) or (solution.text == "" and "control" in solution.meta)
 
 
 def ask_undecided(
@@ -254,7 +270,7 @@ def ask_undecided(
     judge_key = opinion_judge_key(model, config.engine.identity(model), sampling)
     newest = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == STRICT}
     tasks = [
-        Task(opinion_key(judge_key, problems[s.problem_id], answer), problems[s.problem_id], s, answer)
+        Task(opinion_key(judge_key, problems[s.problem_id], answer), Case(problems[s.problem_id], s, answer))
         for s in solutions.values()
         if (answer := newest.get(s.id)) and answer.outcome == "undecided" and answer.text_hash == text_hash(s.text)
     ]
@@ -263,16 +279,15 @@ def ask_undecided(
         make_newest([t.key for t in tasks], journal)
         print(f"undecided answers put to {model.name}: {len(tasks)}, {done} there already, {len(todo)} to do")
         if todo:
-            from judge.lm import work_with_dspy
+            from judge.lm import dspy_with
 
             async def ask_one(task: Task) -> Opinion:
-                assert task.answer is not None
+                assert task.case.answer is not None
                 names = {"key": task.key, "judge": name, "judge_key": judge_key}
-                return await opinion(task.problem, task.solution, task.answer, **names)
+                return await opinion(task.case.problem, task.case.solution, task.case.answer, **names)
 
-            work_with_dspy(
-                opened(), sampling, opinion_adapter(), journal, todo, ask_one, config.in_flight, done, "opinion"
-            )
+            with dspy_with(opened(), sampling, opinion_adapter()):
+                work_into(journal, todo, ask_one, config.in_flight, done, "opinion")
         leave_last(journal, [t.key for t in tasks])
         kept = journal.newest(t.key for t in tasks)
         said = Counter(r.outcome or f"error {r.error.kind if r.error else ''}" for r in kept)

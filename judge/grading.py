@@ -7,14 +7,12 @@ from typing import Any
 
 import dspy
 
-from generate.journal import text_hash
-from generate.solutions import Solution, Usage
 from judge.adapter import SchemaAdapter, asked
 from judge.evidence import locate
-from judge.prompt import material, reference_text
-from judge.replies import Judged, read_reply
+from judge.prompt import inputs_of, material, reference_text
+from judge.replies import read_reply
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Fallacy, Verdict, Vote
+from judge.verdicts import Case, Fallacy, Reading
 
 
 class Grade(dspy.Signature):  # type: ignore[misc]
@@ -31,12 +29,28 @@ class Grade(dspy.Signature):  # type: ignore[misc]
     verdict: str = dspy.OutputField()
 
 
+class Asked(dspy.Predict):  # type: ignore[misc]
+    """A predictor with an adapter of its own, whatever the adapter of DSPy's settings is (optimisers set theirs)."""
+
+    def __init__(self, signature: Any, adapter: SchemaAdapter):
+        super().__init__(signature)
+        self.adapter = adapter
+
+    def forward(self, **inputs: Any) -> Any:
+        with dspy.context(adapter=self.adapter):
+            return super().forward(**inputs)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        with dspy.context(adapter=self.adapter):
+            return await super().aforward(**inputs)
+
+
 class Grader(dspy.Module):  # type: ignore[misc]
     """One reading of one solution."""
 
-    def __init__(self, instructions: str):
+    def __init__(self, instructions: str, adapter: SchemaAdapter):
         super().__init__()
-        self.grade = dspy.Predict(Grade.with_instructions(instructions))
+        self.grade = Asked(Grade.with_instructions(instructions), adapter)
 
     def forward(self, **inputs: Any) -> Any:
         return self.grade(**inputs)
@@ -54,36 +68,24 @@ def grading_adapter(taxonomy: Taxonomy, schema: dict[str, Any]) -> SchemaAdapter
     return SchemaAdapter(schema, reference_text(taxonomy, schema), material, read)
 
 
-async def grade(grader: Grader, inputs: dict[str, Any]) -> tuple[Judged | None, Vote, Usage]:
-    """One reading: what was said, the vote with its raw reply, and the tokens it took. Raises EngineGone."""
-    prediction, reply, usage, error = await asked(grader, inputs)
-    said = None
-    if prediction is not None:
-        said = Judged(prediction.verdict, prediction.fallacies, prediction.reasoning, prediction.first_wrong_step)
-    vote = Vote(
+async def grade(grader: Grader, case: Case) -> Reading:
+    """One reading: what was said with its evidence, or the error; the raw reply and the tokens. Raises EngineGone."""
+    said, reply, usage, error = await asked(grader, inputs_of(case.problem, case.solution))
+    found = None
+    if said is not None:
+        found = [located(fallacy, case.solution.text or "") for fallacy in said.fallacies]
+    return Reading(
         verdict=said.verdict if said else None,
-        raw=reply.text if reply else None,
-        finish_reason=reply.finish_reason if reply else None,
-        error=error,
-    )
-    return said, vote, usage
-
-
-def verdict_of(said: Judged | None, vote: Vote, usage: Usage, solution: Solution, **names: str) -> Verdict:
-    """The record of one reading."""
-    found = []
-    for fallacy in said.fallacies if said else []:
-        place = locate(fallacy.quote, solution.text or "")
-        found.append(Fallacy(**{**fallacy.model_dump(), "start": place and place[0], "end": place and place[1]}))
-    return Verdict(
-        solution_id=solution.id,
-        text_hash=text_hash(solution.text),
-        verdict=vote.verdict,
-        fallacies=found if said else None,
+        fallacies=found,
         first_wrong_step=said.first_wrong_step if said else None,
         reasoning=said.reasoning if said else None,
-        votes=[vote],
+        error=error,
+        raw=reply.text if reply else None,
+        finish_reason=reply.finish_reason if reply else None,
         usage=usage,
-        error=vote.error,
-        **names,
     )
+
+
+def located(fallacy: Fallacy, text: str) -> Fallacy:
+    place = locate(fallacy.quote, text)
+    return fallacy.model_copy(update={"start": place and place[0], "end": place and place[1]})

@@ -1,18 +1,15 @@
 """A DSPy language model over one of our engines, through DSPy's own engine protocol. DSPy's caches stay off: the journal
 is the cache."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 import dspy
 from dspy.lm15 import ContextLengthError, InvalidRequestError, Message, Request, Response, Usage
 
 from generate.engines import Chat, Engine, Refused, Reply, Sampling, last_replies, with_call
-from generate.journal import Journal, Record
-from generate.work import work_into
 
-T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 MODEL = "openai/judge"  # a neutral name: DSPy refuses settings by the look of some names
 
 
@@ -27,21 +24,12 @@ def dspy_lm(engine: Engine, sampling: Sampling) -> dspy.LM:
     )
 
 
-def work_with_dspy(
-    engine: Engine,
-    sampling: Sampling,
-    adapter: dspy.Adapter,
-    journal: Journal[R],
-    todo: list[T],
-    do: Callable[[T], Awaitable[R]],
-    in_flight: int,
-    done: int,
-    unit: str,
-) -> dict[str, int]:
-    """`generate.work.work_into`, with DSPy set to this engine and adapter."""
+@contextlib.contextmanager
+def dspy_with(engine: Engine, sampling: Sampling, adapter: dspy.Adapter | None = None) -> Iterator[None]:
+    """Within this block DSPy asks this engine, in every task that is started in it."""
     lm = dspy_lm(engine, sampling)
     with dspy.context(lm=lm, adapter=adapter, track_usage=False, disable_history=True):
-        return work_into(journal, todo, do, in_flight, done, unit)
+        yield
 
 
 class _Bridge:

@@ -1,23 +1,78 @@
-"""What `program=` names: the DSPy judge, recorded judgements, or none. Light to import; DSPy is loaded when a judge runs."""
+"""What `program=` names: how a judge comes from a case to a verdict. Light to import; DSPy is loaded when a judge runs."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from generate.engines import Sampling, with_call
+from generate.engines import Engine, Sampling, with_call
 from generate.journal import key_of
 from generate.models import Model
 from generate.problems import Problem
-from generate.solutions import Solution
 from generate.stage import Count, settings
+from generate.study import Study
 from judge.prompt import grade_schema, inputs_of, material, reference_text
 from judge.taxonomy import Taxonomy
+from judge.verdicts import Case, Reading
 
 READER_VERSION = 1  # raise it when judge/replies.py reads replies in another way: all is then judged anew
 SYNTAX_CHARACTERS = 400  # braces, field names, the tag and the quotation marks of one grade, and of each fallacy
 
+Read = Callable[[Case, int | None], Awaitable[Reading]]
+"""One reading of one case, with a seed of its own where the config's shall not do. A case that cannot be judged comes
+back as a Reading with an error; an engine that is lost raises EngineGone."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a program judges with."""
+
+    study: Study
+    taxonomy: Taxonomy
+    model: Model | None = None
+    """Null for a program that asks none."""
+    about_engine: dict[str, Any] = field(default_factory=dict)
+    """What of the engine a reply depends on: part of the judge's key."""
+    seed: int = 0
+    thinking_tokens: int = 0
+    open_engine: Callable[[], Engine] | None = None
+    """The engine, opened the first time: finished work needs none."""
+
+
+@runtime_checkable
+class Program(Protocol):
+    """What `program=` names. A class of yours with these works as ours do: name it as `_target_` in a config."""
+
+    name: str
+    """The judge is called NAME, or NAME-MODEL where a model is asked."""
+    asks_model: bool
+    """Whether it needs the config's model and engine."""
+    needs_text: bool
+    """Whether it can judge only what has a text."""
+
+    def check(self, bench: Bench) -> None:
+        """Raise BadInput for what can be known to fail, before anything is written or loaded."""
+        ...
+
+    def judge_key(self, bench: Bench) -> str:
+        """A hash of all that a verdict depends on, but for the case."""
+        ...
+
+    def shown(self, case: Case) -> Any:
+        """All of the case that a verdict depends on: it goes into the verdict's key."""
+        ...
+
+    def reading(self, bench: Bench) -> AbstractContextManager[Read]:
+        """Get ready (load, train), and give the function that reads one case."""
+        ...
+
 
 @settings
-class Judge:
+class Single:
     """One DSPy reading of each solution: reasoning, fallacies with quotes, the first wrong step, a verdict."""
+
+    asks_model: ClassVar[bool] = True
+    needs_text: ClassVar[bool] = True
 
     name: str
     instructions: str
@@ -38,22 +93,43 @@ class Judge:
         room = self.reasoning_characters + self.quote_characters + self.fallacies * each + SYNTAX_CHARACTERS
         return with_call(model.sampling, seed=seed, max_tokens=room + (thinking_tokens if model.reasoning else 0))
 
-    def judge_key(self, taxonomy: Taxonomy, model: Model, about_engine: dict[str, Any], sampling: Sampling) -> str:
-        """All of a verdict's key but the solution and its problem."""
-        schema = self.schema(taxonomy)
+    def check(self, bench: Bench) -> None:
+        return None
+
+    def judge_key(self, bench: Bench) -> str:
+        assert bench.model is not None
+        schema = self.schema(bench.taxonomy)
         return key_of(
             reader=READER_VERSION,
-            system=[self.instructions, reference_text(taxonomy, schema)],
+            system=[self.instructions, reference_text(bench.taxonomy, schema)],
             schema=schema,
-            model=model.identity(),
-            engine=about_engine,
-            sampling=vars(sampling),
+            model=bench.model.identity(),
+            engine=bench.about_engine,
+            sampling=vars(self.sampling(bench.model, bench.seed, bench.thinking_tokens)),
         )
 
+    def shown(self, case: Case) -> str:
+        return material(inputs_of(case.problem, case.solution))
 
-def verdict_key(judge_key: str, problem: Problem, solution: Solution) -> str:
+    @contextmanager
+    def reading(self, bench: Bench) -> Iterator[Read]:
+        from judge.grading import Grader, grade, grading_adapter
+        from judge.lm import dspy_with
+
+        assert bench.model is not None and bench.open_engine is not None
+        sampling = self.sampling(bench.model, bench.seed, bench.thinking_tokens)
+        grader = Grader(self.instructions, grading_adapter(bench.taxonomy, self.schema(bench.taxonomy)))
+
+        async def read(case: Case, seed: int | None = None) -> Reading:
+            return await grade(grader, case)
+
+        with dspy_with(bench.open_engine(), sampling):
+            yield read
+
+
+def verdict_key(judge_key: str, solution_id: str, shown: Any) -> str:
     """Hash of everything that one verdict depends on: the judge, and all that it is shown."""
-    return key_of(judge=judge_key, solution=solution.id, shown=material(inputs_of(problem, solution)))
+    return key_of(judge=judge_key, solution=solution_id, shown=shown)
 
 
 def problem_hash(problem: Problem) -> str:

@@ -1,12 +1,14 @@
 """Verdict and Answer: what a judge says of a solution, and what the answer checker says of its final answer."""
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import Field
 
-from generate.journal import Failure, Record
+from generate.journal import Failure, Record, text_hash
 from generate.labels import VerdictName
-from generate.solutions import Usage
+from generate.problems import Problem
+from generate.solutions import Solution, Usage
 
 
 class Answer(Record):
@@ -86,6 +88,56 @@ class Verdict(Record):
     reasoning: str | None = None
     votes: list[Vote] = Field(default_factory=list)
     usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One solution to judge, with its problem and what the strict answer check says of it (null: no gold answer)."""
+
+    problem: Problem
+    solution: Solution
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one reading of a case came to: the content of a verdict, or the error. `raw` and what follows is of the
+    model's reply, where a model was asked."""
+
+    verdict: VerdictName | None = None
+    fallacies: list[Fallacy] | None = None
+    """Null: this judge does not tag, or an error."""
+    first_wrong_step: str | None = None
+    reasoning: str | None = None
+    points: float | None = None
+    max_points: float | None = None
+    items: list[dict[str, object]] | None = None
+    probabilities: dict[str, float] | None = None
+    error: Failure | None = None
+    raw: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+
+def verdict_of(reading: Reading, case: Case, **names: Any) -> Verdict:
+    """The record of one reading."""
+    vote = Vote(verdict=reading.verdict, raw=reading.raw, finish_reason=reading.finish_reason, error=reading.error)
+    return Verdict(
+        solution_id=case.solution.id,
+        text_hash=text_hash(case.solution.text),
+        verdict=reading.verdict,
+        probabilities=reading.probabilities,
+        points=reading.points,
+        max_points=reading.max_points,
+        items=reading.items,
+        fallacies=reading.fallacies,
+        first_wrong_step=reading.first_wrong_step,
+        reasoning=reading.reasoning,
+        votes=[vote] if reading.raw is not None or reading.error else [],
+        usage=reading.usage,
+        error=reading.error,
+        **names,
+    )
 
 
 class Opinion(Record):

@@ -249,7 +249,7 @@ def test_a_judge_that_reads_its_own_models_solutions_is_warned_of(served):
     served("generate", "limit=1")
     Misbehaving.plan = [(200, GRADE)] * 20
     judged = served("judge")
-    assert "warning: judge-served judges 1 solutions that its own model wrote" in judged.stderr
+    assert "warning: single-served judges 1 solutions that its own model wrote" in judged.stderr
     assert "warning" not in served("judge", "models=[planted]").stderr
 
 

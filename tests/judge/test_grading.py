@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import dspy
 import jsonschema
@@ -10,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generate.engines import Refused, Sampling
+from generate.models import Model
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.stage import EngineGone
-from judge.grading import Grader, grade, grading_adapter, verdict_of
+from generate.study import Study
+from judge.grading import Grader, grading_adapter
 from judge.lm import dspy_lm
-from judge.program import Judge, verdict_key
+from judge.program import Bench, Single, verdict_key
 from judge.prompt import grade_schema, inputs_of, material
+from judge.verdicts import Case, verdict_of
 from tests.conftest import reply
 
 PROBLEM = Problem(id="p", statement="Show that 1 + 1 = 2.", rubric="Half for each side.", reference_solution="Peano.")
@@ -26,23 +30,29 @@ SOLUTION = Solution(
 
 
 def program(**changes):
-    return Judge(**{"name": "judge", "instructions": "Grade it.", "reasoning_characters": 200, "fallacies": 2,
+    return Single(**{"name": "single", "instructions": "Grade it.", "reasoning_characters": 200, "fallacies": 2,
                     "quote_characters": 80, "explanation_characters": 80, **changes})  # fmt: skip
 
 
-def judged(engine, taxonomy, solutions=(SOLUTION,), in_flight=4):
+MODEL = Model(name="m", id="a/b", sampling=Sampling(max_tokens=900))
+
+
+def bench(taxonomy, engine=None, model=MODEL, about=None, seed=0):
+    return Bench(Study(Path("nowhere")), taxonomy, model, about or {}, seed, open_engine=lambda: engine)
+
+
+def judged(engine, taxonomy, solutions=(SOLUTION,)):
     """Each solution's verdict, as the stage makes it."""
-    grader = Grader(program().instructions)
-    adapter = grading_adapter(taxonomy, program().schema(taxonomy))
+    with program().reading(bench(taxonomy, engine)) as read:
 
-    async def one(solution):
-        said, vote, usage = await grade(grader, inputs_of(PROBLEM, solution))
-        return verdict_of(said, vote, usage, solution, key="k", id=f"j/{solution.id}", judge="j", judge_key="jk")
+        async def one(solution):
+            case = Case(PROBLEM, solution)
+            names = {"key": "k", "id": f"j/{solution.id}", "judge": "j", "judge_key": "jk"}
+            return verdict_of(await read(case, None), case, **names)
 
-    async def all_of_them():
-        return await asyncio.gather(*map(one, solutions))
+        async def all_of_them():
+            return await asyncio.gather(*map(one, solutions))
 
-    with dspy.context(lm=dspy_lm(engine, Sampling(max_tokens=900)), adapter=adapter, disable_history=True):
         return asyncio.run(all_of_them())
 
 
@@ -144,8 +154,8 @@ def test_many_at_once_do_not_mix_up_their_replies(scripted, taxonomy):
 def test_the_sync_bridge_gives_the_same_from_a_thread(scripted, taxonomy):
     engine = scripted(lambda chat, sampling: reply(said("correct")))
     adapter = grading_adapter(taxonomy, program().schema(taxonomy))
-    with dspy.context(lm=dspy_lm(engine, Sampling()), adapter=adapter, disable_history=True):
-        assert Grader("Grade it.")(**inputs_of(PROBLEM, SOLUTION)).verdict == "correct"
+    with dspy.context(lm=dspy_lm(engine, Sampling()), disable_history=True):
+        assert Grader("Grade it.", adapter)(**inputs_of(PROBLEM, SOLUTION)).verdict == "correct"
 
 
 def test_every_string_and_list_of_the_schema_is_bounded(taxonomy):
@@ -166,7 +176,6 @@ def test_every_string_and_list_of_the_schema_is_bounded(taxonomy):
 
 @given(st.integers(1, 3000), st.integers(1, 10), st.integers(1, 500), st.integers(1, 500))
 def test_max_tokens_is_enough_for_the_longest_grade(reasoning, fallacies, quote, explanation):
-    from generate.models import Model
     from judge.taxonomy import Tag, Taxonomy
 
     long_names = Taxonomy(
@@ -187,23 +196,23 @@ def test_max_tokens_is_enough_for_the_longest_grade(reasoning, fallacies, quote,
 
 
 def test_a_changed_rubric_text_program_or_model_is_new_work(taxonomy):
-    from generate.models import Model
-
-    model = Model(name="m", id="a/b")
-    sampling = program().sampling(model)
-    base = program().judge_key(taxonomy, model, {}, sampling)
-    assert base == program(name="other").judge_key(taxonomy, model, {}, sampling)
+    base = program().judge_key(bench(taxonomy))
+    assert base == program(name="other").judge_key(bench(taxonomy))
     others = {
-        program(instructions="Grade it well.").judge_key(taxonomy, model, {}, sampling),
-        program().judge_key(taxonomy, Model(name="m", id="a/b", revision="x"), {}, sampling),
-        program().judge_key(taxonomy, model, {"base_url": "http://127.0.0.1:1/v1"}, sampling),
-        program().judge_key(taxonomy, model, {}, program().sampling(model, seed=1)),
+        program(instructions="Grade it well.").judge_key(bench(taxonomy)),
+        program().judge_key(bench(taxonomy, model=Model(name="m", id="a/b", revision="x"))),
+        program().judge_key(bench(taxonomy, about={"base_url": "http://127.0.0.1:1/v1"})),
+        program().judge_key(bench(taxonomy, seed=1)),
     }
     assert len(others | {base}) == 5
-    key = verdict_key(base, PROBLEM, SOLUTION)
-    assert key != verdict_key(base, PROBLEM.model_copy(update={"rubric": "None."}), SOLUTION)
-    assert key != verdict_key(base, PROBLEM, SOLUTION.model_copy(update={"text": "other"}))
-    assert key == verdict_key(base, PROBLEM.model_copy(update={"topic": "Algebra"}), SOLUTION)
+
+    def key(problem, solution):
+        return verdict_key(base, solution.id, program().shown(Case(problem, solution)))
+
+    one = key(PROBLEM, SOLUTION)
+    assert one != key(PROBLEM.model_copy(update={"rubric": "None."}), SOLUTION)
+    assert one != key(PROBLEM, SOLUTION.model_copy(update={"text": "other"}))
+    assert one == key(PROBLEM.model_copy(update={"topic": "Algebra"}), SOLUTION)
 
 
 def test_control_tokens_in_a_strangers_text_are_parted_and_quotes_of_it_still_found(taxonomy):

@@ -41,7 +41,7 @@ def test_every_solution_of_the_starter_set_fits_the_small_models_window_as_judge
     from generate.models import Gguf, Model
     from generate.stage import CONF
     from generate.starter import Starter
-    from judge.program import Judge
+    from judge.program import Single
     from judge.prompt import inputs_of, material, reference_text
     from judge.taxonomy import Taxonomy
 
@@ -50,7 +50,7 @@ def test_every_solution_of_the_starter_set_fits_the_small_models_window_as_judge
 
     fields = of("model/smollm2.yaml")
     model = Model(**{**fields, "gguf": Gguf(**fields["gguf"])})
-    program, taxonomy = Judge(**of("program/judge.yaml")), Taxonomy(**of("taxonomy/brains_vs_bytes.yaml"))
+    program, taxonomy = Single(**of("program/single.yaml")), Taxonomy(**of("taxonomy/brains_vs_bytes.yaml"))
     room = program.sampling(model).max_tokens
     tokenizer = AutoTokenizer.from_pretrained(model.weights())
     system = f"{program.instructions}\n\n{reference_text(taxonomy, program.schema(taxonomy))}"
