@@ -1,7 +1,9 @@
 """Stage 3: verdicts and human labels in, a report out. `python -m calibrate study=NAME`"""
 
 import sys
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
@@ -11,6 +13,8 @@ from calibrate.pairs import Missing, Terms
 from calibrate.report import Report
 from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
+from calibrate.sample import Annotators, Design, draw, samples, write
+from calibrate.sample import Terms as SampleTerms
 from generate.journal import BadInput
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study
@@ -23,6 +27,11 @@ class Config(StageConfig):
 
     labels: LabelSource
     taxonomy: Taxonomy
+    mode: Literal["report", "sample"] = "report"
+    n: Count = 100
+    annotators: Annotators = Field(default="3", validate_default=True)
+    design: Design = "random"
+    redraw: bool = False
     adjudication: Adjudication = Adjudication()
     name: str | None = None
     overwrite: bool = False
@@ -36,8 +45,10 @@ class Config(StageConfig):
 def run(config: Config, plain: dict[str, Any]) -> int:
     study, why = Study.existing(config.studies_dir, config.study)
     print(f"study {study.path} ({why})")
+    if config.mode == "sample":
+        return draw_sample(config, plain, study)
     report = Report(study, config.name or "report")
-    added = config.labels.read(study)
+    added = config.labels.read(study, config.taxonomy)
     labels = collect(study, added, config.labels, config.taxonomy)
     material = gather(study, labels, config.taxonomy, config.judges, config.adjudication)
     check_threshold(config.pass_threshold, material)
@@ -64,6 +75,25 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     manifest.finish(report=report.path.name, labels=len(labels.counting), judges=sorted(material.judges))
     print("\n" + terminal(in_short(metrics)))
     print(f"report: {report.path / 'report.md'}; every figure: {report.path / 'metrics.json'}")
+    return 0
+
+
+def draw_sample(config: Config, plain: dict[str, Any], study: Study) -> int:
+    """`mode=sample`: draw what to label, and write a sheet for each annotator."""
+    name, solutions, known = config.name or "sample", study.solutions(), samples(study)
+    labels = collect(study, [], config.labels, config.taxonomy).counting
+    terms = SampleTerms(config.n, config.annotators, config.design, config.seed, config.redraw)
+    sample = draw(solutions, study.problems(), {x.solution_id for x in labels if x.kind == "human"}, known, name, terms)
+    files = write(study, sample)
+    manifest = Manifest(study, "calibrate", plain)
+    manifest.finish(sample=name, drawn=len(sample.drawn), annotators=sample.annotators)
+    frame = sample.frame
+    print(f"sample {name} ({sample.design}, seed {sample.seed}): {len(sample.drawn)} of {frame['solutions']} solutions, "
+          f"{len({d.problem_id for d in sample.drawn})} of {frame['problems']} problems; not drawn from: "
+          f"{frame['without_text']} without a text, {frame['labelled']} labelled, {frame['drawn_before']} drawn before")  # fmt: skip
+    for file in files:
+        print(f"sheet: {file}")
+    print(f"filled sheets come back with: python -m calibrate labels=table 'labels.path={files[0].parent}/*.csv'")
     return 0
 
 

@@ -245,7 +245,11 @@ class Intervals:
         codes, count = coded(problems)
         plain = weights is None or bool(np.all(weights == weights[0]))
         if plain or weights is None:
-            sizes, sums, kish = np.bincount(codes, minlength=count), np.bincount(codes, values, minlength=count), float(n)
+            sizes, sums, kish = (
+                np.bincount(codes, minlength=count),
+                np.bincount(codes, values, minlength=count),
+                float(n),
+            )
         else:
             sizes = np.bincount(codes, weights, minlength=count)
             sums = np.bincount(codes, weights * values, minlength=count)

@@ -1,22 +1,28 @@
 """Human labels: where they come from, and which of them count. What several annotators of one solution amount to is said
 in judge/adjudication.py, since judges are trained on it too."""
 
+import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
+from calibrate.sample import ASKED, Sample, samples
+from calibrate.sheets import unguarded
 from generate.journal import BadInput, read, text_hash
 from generate.labels import HumanLabel
 from generate.solutions import Solution
 from generate.stage import Number, NumberMap, TextMap, settings
 from generate.study import Study, slug
-from generate.tables import Columns, Table, read_rows
+from generate.tables import Columns, Row, Table, read_rows
 from judge.taxonomy import Taxonomy
 
 Points = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+Json = dict[str, Any]
+Sampling = Literal["random", "random_problems", "stratified", "unknown"]
+"""How the labelled solutions were drawn from all."""
 Identity = tuple[str, str, str]
 
 # --- where labels come from -------------------------------------------------------------------------------------------
@@ -29,7 +35,7 @@ class LabelSource(Protocol):
     name: str | None
     """The label file that what is read goes to; null: nothing is brought along."""
 
-    def read(self, study: Study) -> list[HumanLabel]:
+    def read(self, study: Study, taxonomy: Taxonomy) -> list[HumanLabel]:
         """Labels to add to the study. Raises BadInput, naming file, row and column."""
         ...
 
@@ -39,8 +45,9 @@ class FromStudy:
     """conf/labels/study.yaml: the labels that stand in the study already."""
 
     name: None = None
+    sampling: Sampling = "unknown"
 
-    def read(self, study: Study) -> list[HumanLabel]:
+    def read(self, study: Study, taxonomy: Taxonomy) -> list[HumanLabel]:
         return []
 
 
@@ -62,10 +69,11 @@ class LabelColumns:
 
 @settings
 class FromTable:
-    """conf/labels/table.yaml: annotators' own table. Its labels are copied into the study, for its present texts."""
+    """conf/labels/table.yaml: annotators' own tables. Their labels are copied into the study, for its present texts."""
 
     name: str | None = "annotators"
-    path: str | None = None
+    path: str | list[str] | None = None
+    sampling: Sampling = "unknown"
     columns: LabelColumns
     annotator: str = "human"
     max_points: Points = 7.0
@@ -75,15 +83,27 @@ class FromTable:
     scale: Literal["three", "binary"] = "three"
 
     def __post_init__(self) -> None:
-        if self.path is None:
+        if not self.path:
             raise BadInput("path: must be given, such as labels.path=FILE (CSV, TSV, JSONL or Parquet)")
-        self._table()  # whatever is wrong with the settings shows before anything is read
+        for file in self.files():
+            self._table(file, self.columns)  # whatever is wrong with the settings shows before anything is read
 
-    def _table(self) -> Table:
+    def files(self) -> list[Path]:
+        """Every file that `path` names. Raises BadInput for a name or pattern that stands for none."""
+        found: dict[Path, None] = {}
+        for name in [self.path] if isinstance(self.path, str) else self.path or []:
+            some = [Path(name)] if Path(name).is_file() else sorted(Path(f) for f in glob.glob(name, recursive=True))
+            some = [f for f in some if f.is_file()]
+            if not some:
+                raise BadInput(f"path: there is no file {name}")
+            found |= dict.fromkeys(some)
+        return list(found)
+
+    def _table(self, file: Path, columns: LabelColumns) -> Table:
         return Table(
             name=str(self.name),
-            path=self.path,
-            columns=Columns(**vars(self.columns)),
+            path=str(file),
+            columns=Columns(**vars(columns)),
             annotator=self.annotator,
             max_points=self.max_points,
             points_to_verdict=self.points_to_verdict,
@@ -92,29 +112,80 @@ class FromTable:
             scale=self.scale,
         )
 
-    def read(self, study: Study) -> list[HumanLabel]:
-        """The labels of the table. A label that stands in the study in the same words stays one of the text it was
+    def read(self, study: Study, taxonomy: Taxonomy) -> list[HumanLabel]:
+        """The labels of the tables. A label that stands in the study in the same words stays one of the text it was
         given for: copying it once more does not mean that somebody read the present text. An annotator whose cells are
-        empty now withdraws what came from them."""
-        try:
-            labels = self._table().read().labels
-        except BadInput as error:
-            raise BadInput(str(error).replace("(dataset.", "(labels.")) from None
-        solutions = study.solutions()
-        said = {identity(x) for x in labels}
+        empty now withdraws what came from them. A sheet that `mode=sample` wrote is known by its record: its labels are
+        of the text that it shows, and have their place in the sample."""
+        solutions, drawn = study.solutions(), samples(study)
         stands = {k for k, x in newest(label_file(study, str(self.name))).items() if not withdrawn(x)}
-        emptied = []
-        for row in read_rows(Path(str(self.path))):
-            name = row.name(self.columns.solution_id)
-            if name not in solutions:
-                raise row.bad(self.columns.solution_id, f"study {study.name} has no solution '{name}'")
-            annotator = (row.text(self.columns.annotator) or self.annotator).strip()
-            nothing = HumanLabel(solution_id=name, annotator=annotator)
-            if identity(nothing) in stands - said:
-                emptied.append(nothing)
         known = {words(x): x.text_hash for file in label_files(study) for x in newest(file).values()}
-        hashes = {words(x): text_hash(solutions[x.solution_id].text) for x in labels} | known
-        return [x.model_copy(update={"text_hash": hashes[words(x)]}) for x in labels] + emptied
+        labels: list[HumanLabel] = []
+        seen: dict[Identity, Row] = {}
+        for file in self.files():
+            rows, columns, places = as_sheet(list(read_rows(file)), self.columns, drawn)
+            if self.sampling == "stratified" and not places and columns.stratum is None:
+                raise BadInput("labels.columns.stratum: must be given, since labels.sampling=stratified")
+            try:
+                said = {identity(x): x for x in self._table(file, columns).of(rows).labels}
+            except BadInput as error:
+                raise BadInput(str(error).replace("(dataset.", "(labels.")) from None
+            for row in rows:
+                name = row.name(columns.solution_id)
+                if name not in solutions:
+                    raise row.bad(columns.solution_id, f"study {study.name} has no solution '{name}'")
+                annotator = (row.text(columns.annotator) or self.annotator).strip()
+                nothing = HumanLabel(solution_id=name, annotator=annotator)
+                if (other := seen.setdefault(identity(nothing), row)) is not row:
+                    raise row.bad(
+                        columns.solution_id,
+                        f"solution '{name}' and annotator '{annotator}' stand in {other.file}, row {other.number} too",
+                    )
+                label = said.get(identity(nothing))
+                if label is None:
+                    labels += [nothing] if identity(nothing) in stands else []
+                    continue
+                label = label.model_copy(update={"sampling": None if self.sampling == "unknown" else self.sampling})
+                if name in places:
+                    label = label.model_copy(update=places[name])
+                for tag in label.fallacies or ():
+                    if taxonomy.find(tag) is None:
+                        raise row.bad(str(columns.fallacies), _no_such_tag(tag, taxonomy))
+                shown = label.text_hash if name in places else text_hash(solutions[name].text)
+                labels.append(label.model_copy(update={"text_hash": known.get(words(label), shown)}))
+        return labels
+
+
+def as_sheet(
+    rows: list[Row], columns: LabelColumns, drawn: dict[str, Sample]
+) -> tuple[list[Row], LabelColumns, dict[str, Json]]:
+    """Of a sheet that `mode=sample` wrote: its rows with the solutions' own ids, its columns, and what its sample says of
+    each solution. Any other table as it is. Raises BadInput for a row that the sample does not have."""
+    sample = drawn.get(unguarded(rows[0].text("sample") or ""))
+    if sample is None or not {"sample", "solution_id", "annotator"} <= set(rows[0].cells):
+        return rows, columns, {}
+    by_code = {d.code: d for d in sample.drawn}
+    found, places = [], {}
+    for row in rows:
+        plain = {k: unguarded(v) if isinstance(v, str) else v for k, v in row.cells.items()}
+        row = Row(row.file, row.number, plain)
+        if row.text("sample") != sample.name:
+            raise row.bad("sample", f"is not '{sample.name}', as in the rows before")
+        code = row.name("solution_id")
+        if code not in by_code:
+            raise row.bad("solution_id", f"sample '{sample.name}' has no solution '{code}'")
+        if row.text("annotator") is None:
+            raise row.bad("annotator", "is empty, and every row of a sheet needs one")
+        place = by_code[code]
+        found.append(Row(row.file, row.number, plain | {"solution_id": place.solution_id}))
+        places[place.solution_id] = {
+            "stratum": place.stratum,
+            "weight": sample.label_weight(place),
+            "sampling": sample.design,
+            "text_hash": place.text_hash,
+        }
+    asked = {field: field for field in ASKED if field in rows[0].cells}
+    return found, LabelColumns(solution_id="solution_id", annotator="annotator", **asked), places
 
 
 # --- which labels count -----------------------------------------------------------------------------------------------
@@ -139,6 +210,7 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
     """
     target = label_file(study, source.name) if source.name is not None else None
     read_from = getattr(source, "path", None) or source.name
+    unstated = source.sampling if isinstance(source, FromStudy) and source.sampling != "unknown" else None
     solutions = study.solutions()
     known: dict[Identity, tuple[HumanLabel, str]] = {}
     for file in sorted({*label_files(study), *([target] if target else [])}):
@@ -160,6 +232,8 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
     labels = Labels([], [], [])
     for _, (found, shown) in sorted(known.items(), key=lambda item: item[0]):
         label = _with_known_tags(found, shown, taxonomy)
+        if label.sampling is None and unstated is not None:
+            label = label.model_copy(update={"sampling": unstated})
         solution = solutions.get(label.solution_id)
         if solution is None:
             labels.unjoined.append(label)
@@ -176,6 +250,10 @@ def is_of_another_text(record: object, solution: Solution) -> bool:
     return known is not None and known != text_hash(solution.text)
 
 
+def _no_such_tag(tag: str, taxonomy: Taxonomy) -> str:
+    return f"'{tag}' is not a fallacy of taxonomy={taxonomy.name}; there are: {', '.join(taxonomy.names)}"
+
+
 def _with_known_tags(label: HumanLabel, file: str, taxonomy: Taxonomy) -> HumanLabel:
     if not label.fallacies:
         return label
@@ -184,8 +262,7 @@ def _with_known_tags(label: HumanLabel, file: str, taxonomy: Taxonomy) -> HumanL
         known = taxonomy.find(tag)
         if known is None:
             raise BadInput(
-                f"{file}: solution '{label.solution_id}', annotator '{label.annotator}': '{tag}' is not a fallacy of "
-                f"taxonomy={taxonomy.name}; there are: {', '.join(taxonomy.names)}"
+                f"{file}: solution '{label.solution_id}', annotator '{label.annotator}': {_no_such_tag(tag, taxonomy)}"
             )
         found.append(known)
     return label.model_copy(update={"fallacies": list(dict.fromkeys(found))})
@@ -216,8 +293,8 @@ def newest(file: Path) -> dict[Identity, HumanLabel]:
 
 
 def words(label: HumanLabel) -> str:
-    """All of a label but which text it was given for."""
-    return label.model_dump_json(exclude={"text_hash"})
+    """All of a label but which text it was given for, and how the solution was drawn."""
+    return label.model_dump_json(exclude={"text_hash", "sampling"})
 
 
 def withdrawn(label: HumanLabel) -> bool:

@@ -9,6 +9,7 @@ from calibrate.gold import Case, case, final_answer_accuracy, grouped, metrics
 from calibrate.intervals import Intervals
 from calibrate.material import Judge, Material
 from calibrate.pairs import Pair, Said, Terms, agreement, passes
+from calibrate.sample import sampling_of
 from generate.labels import VERDICTS, HumanLabel
 from generate.solutions import Solution
 from judge.adjudication import Gold
@@ -25,6 +26,7 @@ def build(material: Material, terms: Terms, intervals: Intervals) -> Json:
         "n_solutions": len(m.solutions),
         "solutions": _solutions(m),
         "annotators": _annotators(m.labels.counting),
+        "sampling": sampling_of(m.labels.counting),
         "human_gold": _gold(m, m.human, terms, intervals, "there are no human labels"),
         "planted": _gold(m, m.planted, terms, intervals, "nothing is planted") if m.planted else None,
         "final_answers": _final_answers(m, intervals),

@@ -39,6 +39,8 @@ class HumanLabel(Record):
     comment: str | None = None
     stratum: str | None = None
     weight: float = 1.0
+    sampling: Literal["random", "random_problems", "stratified"] | None = None
+    """How the solution was drawn for labelling; null: not stated. Stratum and weight are its place in that sample."""
     text_hash: str | None = None
     """Of the solution text that was labelled, so that a later change of the text shows."""
 

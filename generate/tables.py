@@ -174,7 +174,12 @@ class Table:
             raise BadInput("path: must be given, such as dataset.path=FILE (CSV, TSV, JSONL or Parquet)")
 
     def read(self) -> Dataset:
-        rows = list(read_rows(Path(self.path)) if self.path is not None else hub_rows(str(self.hub), self.split))
+        return self.of(
+            list(read_rows(Path(self.path)) if self.path is not None else hub_rows(str(self.hub), self.split))
+        )
+
+    def of(self, rows: list[Row]) -> Dataset:
+        """What these rows amount to."""
         _need_columns(rows, self.columns.named())
         into = _Gathering(self)
         for row in rows:

@@ -160,7 +160,8 @@ def human_gold(m: Json) -> Section:
             ],
         )
     header, rows = _metric_rows(m["human_gold"]["overall"])
-    return Section(title, [], header, rows)
+    warning = m["sampling"]["warning"]
+    return Section(title, [f"Warning: {warning}"] if warning else [], header, rows)
 
 
 def planted(m: Json) -> Section:

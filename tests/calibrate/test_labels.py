@@ -57,7 +57,7 @@ def test_a_table_is_read_for_the_present_texts(make: Maker, taxonomy: Taxonomy, 
         fallacies="tags",
     )
     source = FromTable(path=source.path, columns=source.columns, verdict_words={"wrong": "incorrect"})
-    added = source.read(make.study)
+    added = source.read(make.study, taxonomy)
     assert [(x.annotator, x.verdict, x.fallacies) for x in added] == [
         ("a", "correct", []),
         ("b", "incorrect", ["calculation mistake"]),
@@ -74,17 +74,17 @@ def test_copying_an_unchanged_label_again_does_not_make_it_one_of_the_present_te
 ) -> None:
     make.solution("s", text="old")
     source = table(tmp_path, "id,v,c\ns,correct,\n", comment="c")
-    add_to_study(source.read(make.study), make.study, "annotators")
+    add_to_study(source.read(make.study, taxonomy), make.study, "annotators")
     make.solution("s", text="new")
-    again = source.read(make.study)
+    again = source.read(make.study, taxonomy)
     assert [x.text_hash for x in again] == [text_hash("old")]
     assert [x.annotator for x in collect(make.study, again, source, taxonomy).changed] == ["human"]
     assert add_to_study(again, make.study, "annotators")[1] == 0
 
     elsewhere = FromTable(name="other", path=source.path, columns=source.columns)  # under another name just as well
-    assert [x.text_hash for x in elsewhere.read(make.study)] == [text_hash("old")]
+    assert [x.text_hash for x in elsewhere.read(make.study, taxonomy)] == [text_hash("old")]
 
-    reread = table(tmp_path, "id,v,c\ns,correct,read anew\n", comment="c").read(make.study)
+    reread = table(tmp_path, "id,v,c\ns,correct,read anew\n", comment="c").read(make.study, taxonomy)
     assert [x.text_hash for x in reread] == [text_hash("new")]
     add_to_study(reread, make.study, "annotators")
     assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 1
@@ -116,15 +116,15 @@ def test_a_withdrawn_label_is_no_label(make: Maker, taxonomy: Taxonomy) -> None:
 def test_a_cell_that_is_emptied_withdraws_its_label(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
     for name in "st":
         make.solution(name)
-    add_to_study(table(tmp_path, "id,v\ns,correct\nt,correct\n").read(make.study), make.study, "annotators")
+    add_to_study(table(tmp_path, "id,v\ns,correct\nt,correct\n").read(make.study, taxonomy), make.study, "annotators")
     source = table(tmp_path, "id,v\ns,\nt,correct\n")
-    added = source.read(make.study)
+    added = source.read(make.study, taxonomy)
     before = collect(make.study, added, source, taxonomy)
     assert [x.solution_id for x in before.counting] == ["t"]
     assert add_to_study(added, make.study, "annotators")[1] == 1
     assert collect(make.study, [], FromStudy(), taxonomy) == before
-    assert [x.solution_id for x in source.read(make.study)] == ["t"]  # withdrawn once
-    add_to_study(table(tmp_path, "id,v\ns,correct\n").read(make.study), make.study, "annotators")
+    assert [x.solution_id for x in source.read(make.study, taxonomy)] == ["t"]  # withdrawn once
+    add_to_study(table(tmp_path, "id,v\ns,correct\n").read(make.study, taxonomy), make.study, "annotators")
     assert len(collect(make.study, [], FromStudy(), taxonomy).counting) == 2  # rows that are gone withdraw nothing
 
 
@@ -136,13 +136,13 @@ def test_a_sheet_goes_into_a_file_that_no_dataset_writes(tmp_path: Path) -> None
     assert table(tmp_path, "id,v\ns,correct\n").name == sheet
 
 
-def test_a_row_about_an_unknown_solution_is_bad_input(make: Maker, tmp_path: Path) -> None:
+def test_a_row_about_an_unknown_solution_is_bad_input(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
     make.solution("s")
     with pytest.raises(BadInput, match=r"sheet\.csv, row 3, column 'id': study s has no solution 'x'"):
-        table(tmp_path, "id,v\ns,correct\nx,correct\n").read(make.study)
+        table(tmp_path, "id,v\ns,correct\nx,correct\n").read(make.study, taxonomy)
 
 
-def test_a_column_that_is_not_there_is_named_by_its_own_knob(make: Maker, tmp_path: Path) -> None:
+def test_a_column_that_is_not_there_is_named_by_its_own_knob(make: Maker, taxonomy: Taxonomy, tmp_path: Path) -> None:
     make.solution("s")
     with pytest.raises(BadInput, match=r"no column 'vv' \(labels\.columns\.verdict\)"):
-        table(tmp_path, "id,v\ns,correct\n", verdict="vv").read(make.study)
+        table(tmp_path, "id,v\ns,correct\n", verdict="vv").read(make.study, taxonomy)
