@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from generate.budget import Budget, Spending
 from generate.engines import Chat, Engine, EngineConfig, Refused, Reply, Sampling, with_call
 from generate.journal import BadInput, Failure, Journal, key_of
 from generate.labels import HumanLabel
@@ -32,6 +33,7 @@ class Config(StageConfig):
     seed: Whole = 0
     in_flight: Count = 256
     retry_errors: bool = False
+    budget: Budget = Budget()
 
 
 def run(config: Config, plain: dict[str, Any]) -> int:
@@ -145,10 +147,10 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
         tokens: dict[str, int] = {}
         about: dict[str, Any] = {}
+        spending = Spending(config.budget)
         if todo:
             with config.engine.open(model, config.seed) as engine:
-                about = engine.about()
-
+                about, engine.spending = engine.about(), spending
                 shared = settings_key(config, model, about_engine)
 
                 async def solve(task: Task) -> Solution:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from generate.budget import BudgetSpent
 from generate.journal import Journal, Record
 from generate.solutions import Usage
 
@@ -23,10 +24,10 @@ class Progress:
         every = 0.2 if sys.stderr.isatty() else 10.0
         self._bar = tqdm(total=total, initial=done, unit=unit, mininterval=every, file=sys.stderr, dynamic_ncols=True)
         self._began = time.monotonic()
-        self.tokens = 0
-        self.errors = 0
+        self.steps = self.tokens = self.errors = 0
 
     def step(self, tokens: int, failed: bool) -> None:
+        self.steps += 1
         self.tokens += tokens
         self.errors += failed
         rate = self.tokens / max(time.monotonic() - self._began, 1e-9)
@@ -42,37 +43,38 @@ def work_through(
     do: Callable[[T], Awaitable[R]],
     keep: Callable[[R], None],
     in_flight: int,
-) -> None:
+) -> BudgetSpent | None:
     """Do every piece of work, at most `in_flight` at a time, and `keep` each record as it comes.
 
     What raises ends the whole (an engine that is gone; Ctrl-C): calls in flight are cancelled, and nothing of them is kept.
+    Where the budget is spent, nothing new is begun, what is under way is finished and kept, and BudgetSpent is returned.
     """
 
+    waiting = iter(todo)
+    spent: BudgetSpent | None = None
+
+    async def work() -> None:
+        nonlocal spent
+        while spent is None and (item := next(waiting, None)) is not None:
+            try:
+                keep(await do(item))
+            except BudgetSpent as error:
+                spent = error
+
     async def main() -> None:
-        waiting = iter(todo)
-        running: set[asyncio.Task[R]] = set()
+        workers = [asyncio.ensure_future(work()) for _ in range(in_flight)]
         try:
-            while True:
-                while len(running) < in_flight and (item := next(waiting, None)) is not None:
-                    running.add(asyncio.ensure_future(do(item)))
-                if not running:
-                    return
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                fault = None
-                for task in done:  # keep what is done even where its neighbour failed
-                    if task.exception() is None:
-                        keep(task.result())
-                    else:
-                        fault = fault or task.exception()
-                if fault is not None:
-                    raise fault
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                worker.result()
         finally:
-            for task in running:
-                task.cancel()
+            for worker in workers:
+                worker.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(*running, return_exceptions=True)
+                await asyncio.gather(*workers, return_exceptions=True)
 
     asyncio.run(main())
+    return spent
 
 
 def work_into(
@@ -91,9 +93,11 @@ def work_into(
         progress.step(usage.completion_tokens or 0, getattr(record, "error", None) is not None)
 
     try:
-        work_through(todo, do, keep, in_flight)
+        spent = work_through(todo, do, keep, in_flight)
     finally:
         progress.close()
+    if spent is not None:
+        print(f"{spent} {len(todo) - progress.steps} of {len(todo)} are left: run the same command again to go on")
     return tokens
 
 

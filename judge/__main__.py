@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from generate.budget import Budget, Spending
 from generate.engines import Engine, EngineConfig
 from generate.journal import BadInput, Journal, key_of, text_hash
 from generate.labels import Judgement
@@ -44,6 +45,7 @@ class Config(StageConfig):
     in_flight: Count = 128
     thinking_tokens: Whole = 0
     retry_errors: bool = False
+    budget: Budget = Budget()
 
     @property
     def asks_model(self) -> bool:
@@ -70,10 +72,12 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         counts |= take_recorded(study, judgements, solutions)
     with ExitStack() as at_end:
         engines: list[Engine] = []
+        spending = Spending(config.budget)
 
         def opened() -> Engine:
             if not engines:
                 engines.append(at_end.enter_context(config.engine.open(config.model, config.seed)))  # type: ignore[arg-type]
+                engines[0].spending = spending
             return engines[0]
 
         if config.ask_undecided:
@@ -82,7 +86,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         if isinstance(config.program, Program):
             bench = replace(bench_of(config, study), open_engine=opened)
             counts |= judge_solutions(config, config.program, bench, problems, solutions)
-        counts["engine"] = engines[0].about() if engines else {}
+        counts |= {"engine": engines[0].about() if engines else {}, "spent": spending.about()}
     manifest.finish(**counts)
     print("next: python -m calibrate")
     return 0

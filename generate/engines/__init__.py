@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_che
 
 from pydantic import Field
 
+from generate.budget import Spending
 from generate.stage import Count, EngineGone, Number, Whole, settings
 
 if TYPE_CHECKING:
@@ -84,8 +85,11 @@ class Engine:
     """A running model. Subclasses write `_complete` and `_close`, which run on the engine's own loop."""
 
     enforces_schema = False
+    spending: Spending
+    """Counts what this engine is asked, and refuses what is past the run's budget. Engines of one run share one."""
 
     def __init__(self) -> None:
+        self.spending = Spending()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="engine-loop", daemon=True)
         self._thread.start()
@@ -97,6 +101,15 @@ class Engine:
     async def _complete(self, chat: Chat, sampling: Sampling) -> Reply:
         raise NotImplementedError
 
+    async def _counted(self, chat: Chat, sampling: Sampling) -> Reply:
+        self.spending.begin()
+        reply = None
+        try:
+            reply = await self._complete(chat, sampling)
+            return reply
+        finally:
+            self.spending.end(*((reply.prompt_tokens, reply.completion_tokens) if reply else ()))
+
     async def _close(self) -> None:
         return None
 
@@ -107,13 +120,13 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def complete(self, chat: Chat, sampling: Sampling) -> Reply:
-        """One reply. Raises Refused for a request that has none, EngineGone when the engine is lost. Cancelling the
-        call cancels the request."""
-        return await asyncio.wrap_future(self._submit(self._complete(chat, sampling)))
+        """One reply. Raises Refused for a request that has none, EngineGone when the engine is lost, BudgetSpent where no
+        more may be asked. Cancelling the call cancels the request."""
+        return await asyncio.wrap_future(self._submit(self._counted(chat, sampling)))
 
     def complete_sync(self, chat: Chat, sampling: Sampling) -> Reply:
         """The same from a thread without an event loop."""
-        future = self._submit(self._complete(chat, sampling))
+        future = self._submit(self._counted(chat, sampling))
         try:
             return future.result()
         except BaseException:
