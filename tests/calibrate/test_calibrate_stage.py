@@ -145,7 +145,7 @@ def test_missing_and_threshold_are_settings(judged: Maker) -> None:
         ),
         (
             ["study=s", "labels=table", "labels.path=tags.csv", "labels.columns.fallacies=tags"],
-            "tags.csv: solution 's0', annotator 'human': 'Sloth' is not a fallacy of taxonomy=brains_vs_bytes",
+            "tags.csv, row 2, column 'tags': 'Sloth' is not a fallacy of taxonomy=brains_vs_bytes",
         ),
         (
             ["study=s", "labels=table", "labels.path=points.csv", "labels.columns.points=points"],
