@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from calibrate.controls import add_controls
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
 from calibrate.material import Material, fingerprint, gather
@@ -70,7 +71,9 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         print(f"human labels: {len(added) - gone} read into {file}, {new - gone} new or changed; {gone} withdrawn")
     terms = Terms(tuple(config.taxonomy.names), config.missing, config.pass_threshold)
     metrics = {"report": report.path.name, "inputs": inputs, "settings": settings}
-    metrics |= build(material, terms, Intervals(config.seed, config.resamples))
+    intervals = Intervals(config.seed, config.resamples)
+    metrics |= build(material, terms, intervals)
+    add_controls(metrics, study, intervals)
     report.write(metrics)
     manifest.finish(report=report.path.name, labels=len(labels.counting), judges=sorted(material.judges))
     print("\n" + terminal(in_short(metrics)))

@@ -188,7 +188,7 @@ def _said(record: Verdict, taxonomy: Taxonomy, unknown: Counter[str]) -> Said:
 def fingerprint(study: Study, labels: Labels, terms: dict[str, Any]) -> str:
     """A hash of all that a report depends on: records, labels, settings, and the version of this toolkit."""
     files = {}
-    for folder in (".", "solutions", "answers", "opinions", "verdicts"):
+    for folder in (".", "solutions", "answers", "opinions", "verdicts", "controls/solutions", "controls/verdicts"):
         for file in sorted((study.path / folder).glob("*.jsonl")):
             files[f"{folder}/{file.name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
     said = [[x.model_dump(mode="json") for x in part] for part in (labels.counting, labels.unjoined, labels.changed)]

@@ -20,6 +20,7 @@ from generate.study import Manifest, Study, describe
 from generate.work import make_newest, plan, work_into
 from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
+from judge.controls import Variants, controls_study, take_variants
 from judge.program import Bench, Nothing, Program, Recorded, problem_hash, verdict_key
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Case, Opinion, Verdict, verdict_of
@@ -38,6 +39,8 @@ class Config(StageConfig):
     taxonomy: Taxonomy
     answers: Policy
     lenient: Policy
+    variants: Variants
+    controls: bool = False
     ask_undecided: bool = False
     models: list[str] | None = None
     limit: Count | None = None
@@ -62,12 +65,16 @@ def run(config: Config, plain: dict[str, Any]) -> int:
 
     manifest = Manifest(study, "judge", plain)
     counts: Counts = {"golds_not_equal_to_themselves": check_golds(problems.values(), config.answers)}
-    counts["answers"] = {
-        checker: check_answers(study, problems, solutions, policy, checker)
-        for checker, policy in ((STRICT, config.answers), (LENIENT, config.lenient))
-    }
+    readings = ((STRICT, config.answers), (LENIENT, config.lenient))
+    counts["answers"] = {c: check_answers(study, problems, solutions, policy, c) for c, policy in readings}
     if not any(counts["answers"].values()):
         print("final answers: no solution of a problem with a gold answer")
+    home = study
+    if config.controls:
+        home = controls_study(study)
+        solutions = take_variants(config.variants, study, problems, solutions, config.taxonomy, config.answers)
+        for checker, policy in readings:
+            check_answers(home, problems, solutions, policy, checker)
     if isinstance(config.program, Recorded):
         counts |= take_recorded(study, judgements, solutions)
     with ExitStack() as at_end:
@@ -85,7 +92,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
             counts |= ask_undecided(config, config.model, study, problems, solutions, opened)
         if isinstance(config.program, Program):
             bench = replace(bench_of(config, study), open_engine=opened)
-            counts |= judge_solutions(config, config.program, bench, problems, solutions)
+            counts |= judge_solutions(config, config.program, bench, home, problems, solutions)
         counts |= {"engine": engines[0].about() if engines else {}, "spent": spending.about()}
     manifest.finish(**counts)
     print("next: python -m calibrate")
@@ -123,6 +130,10 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         )
     if config.asks_model and isinstance(config.model, RecordedModel):
         raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
+    if config.controls and not isinstance(config.program, Program):
+        raise BadInput(f"controls=true: program={config.program.name} judges no new solution; choose one that does")
+    if config.controls and config.ask_undecided:
+        raise BadInput("controls=true: ask_undecided is for the study's own answers; run it without controls")
     if getattr(config.program, "needs_text", False) and not any(s.text for s in solutions.values()):
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
     if config.asks_model and isinstance(config.model, Model):
@@ -189,11 +200,17 @@ def leave_last(journal: Journal[V], keys: list[str]) -> None:
 
 
 def judge_solutions(
-    config: Config, program: Program, bench: Bench, problems: dict[str, Problem], solutions: dict[str, Solution]
+    config: Config,
+    program: Program,
+    bench: Bench,
+    home: Study,
+    problems: dict[str, Problem],
+    solutions: dict[str, Solution],
 ) -> Counts:
+    """Judge what is not judged yet; `home` is where solutions, answers and verdicts stand: the study, or its controls."""
     name = f"{program.name}-{bench.model.name}" if bench.model else program.name
     judge_key = program.judge_key(bench)
-    cases = cases_of(program, bench.study, problems, solutions)
+    cases = cases_of(program, home, problems, solutions)
     tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
     without_text = len(solutions) - len(tasks)
     own = sum(s.model in (bench.model.name, bench.model.id) for s in solutions.values()) if bench.model else 0
@@ -201,7 +218,7 @@ def judge_solutions(
         warning = f"{name} judges {own} solutions that its own model wrote; models are known to favour their own"
         print(f"warning: {warning}", file=sys.stderr)
     tokens: dict[str, int] = {}
-    with bench.study.journal("verdicts", name, Verdict) as journal:
+    with home.journal("verdicts", name, Verdict) as journal:
         if journal.torn_bytes:
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)

@@ -28,6 +28,12 @@ JUDGE_FIGURES = (  # heading, where it stands in an agreement block, whether it 
 )
 GROUPS = {"by_model": "by model", "by_topic": "by topic", "by_answer_type": "by kind of problem"}
 OPINIONS = ("equal", "different", "unsure", "error")
+EXPECTATIONS = {
+    "incorrect": "incorrect",
+    "falls": "correct no longer",
+    "not_raised": "judged no better",
+    "same": "judged the same",
+}
 NOT_HUMAN = "Planted labels say which flaws were written in on purpose. They are not human judgements."
 
 
@@ -107,6 +113,7 @@ def in_short(m: Json) -> list[Section]:
         sections.append(judges(m, "agreement"))
         if m["planted"]:
             sections.append(judges(m, "against_planted"))
+        sections += controls(m)
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
     if lost := not_written(m["solutions"]["overall"]):
@@ -131,7 +138,7 @@ def in_full(m: Json) -> list[Section]:
             sections += [
                 s for name, j in m["judges"].items() for s in details(name, j["against_planted"], "planted labels")
             ]
-        sections += [coverage(m), judge_says(m)]
+        sections += [*controls(m), coverage(m), judge_says(m)]
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
     return [*sections, solutions(m), final_answers(m), *opinions(m), left_out(m), how_to_read(m)]
@@ -303,6 +310,33 @@ def details(name: str, block: Json, against: str) -> list[Section]:
         header = ["figure", "value, 95% interval, n", "how the interval is made", "remark"]
         sections.append(Section(f"{name} against {against}: all figures", [], header, figures, 3))
     return sections
+
+
+def controls(m: Json) -> list[Section]:
+    """How each judge took made-up variants of solutions; no section where no judge was given any."""
+    rows = [
+        [
+            name,
+            kind.replace("_", " "),
+            EXPECTATIONS[c["expectation"]],
+            number(c["as_expected"]["value"], True),
+            interval(c["as_expected"], True),
+            *(str(n) for n in (c["as_expected"]["n"], c["lowered"], c["stayed"], c["raised"])),
+            _errors(c["errors"]) or "none",
+        ]
+        for name, judge in m["judges"].items()
+        for kind, c in judge.get("controls", {}).items()
+    ]
+    if not rows:
+        return []
+    text = [
+        "Variants made by rule from solutions of this study; no human labelled them. as expected: of those that could show "
+        "it (n), how many the judge took as one that reads would; where the judge should move, those that were correct "
+        "unchanged. lower, same, higher: than the same solution unchanged, judged beside it (unchanged: than in the "
+        "study). The rule for a key step is a guess, so a judge that reads may miss 100% there."
+    ]
+    header = ["judge", "variant", "should be", "as expected", "95% interval", "n", "lower", "same", "higher", "errors"]
+    return [Section("Controls: made-up variants of solutions", text, header, rows)]
 
 
 def coverage(m: Json) -> Section:
