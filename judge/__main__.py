@@ -41,6 +41,7 @@ class Config(StageConfig):
     lenient: Policy
     variants: Variants
     controls: bool = False
+    show: str | None = None
     ask_undecided: bool = False
     models: list[str] | None = None
     limit: Count | None = None
@@ -58,6 +59,11 @@ class Config(StageConfig):
 
 def run(config: Config, plain: dict[str, Any]) -> int:
     study, why = Study.existing(config.studies_dir, config.study)
+    if config.show is not None:
+        from judge.show import show
+
+        print(show(study, config.show, lambda verdict: judged_by(config, study, verdict)))
+        return 0
     problems, solutions = study.problems(), chosen_solutions(study, config)
     judgements = [j for j in study.judgements() if j.solution_id in solutions]
     check_program(config, study, solutions, judgements)
@@ -120,6 +126,19 @@ def bench_of(config: Config, study: Study) -> Bench:
     assert not isinstance(model, RecordedModel)
     about = config.engine.identity(model) if model else {}
     return Bench(study, config.taxonomy, model, about, config.seed, config.thinking_tokens)
+
+
+def judged_by(config: Config, study: Study, verdict: Verdict) -> tuple[Program, Bench] | None:
+    """The program that made a verdict and what it judged with: of this config, or of the run's own, whichever has its key."""
+    from judge.show import configs_of_runs
+
+    for known in (config, *configs_of_runs(study, verdict.judge_key, Config)):
+        asks_recorded = getattr(known.program, "asks_model", False) and isinstance(known.model, RecordedModel)
+        if isinstance(known.program, Program) and not asks_recorded:
+            bench = bench_of(known, study)
+            if known.program.judge_key(bench) == verdict.judge_key:
+                return known.program, bench
+    return None
 
 
 def check_program(config: Config, study: Study, solutions: dict[str, Solution], judgements: list[Judgement]) -> None:
