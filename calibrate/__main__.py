@@ -12,6 +12,7 @@ from calibrate.material import Material, fingerprint, gather
 from calibrate.metrics import build
 from calibrate.pairs import Missing, Terms
 from calibrate.report import Report
+from calibrate.report.page import write_page
 from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
 from calibrate.sample import Annotators, Design, draw, samples, write
@@ -41,6 +42,8 @@ class Config(StageConfig):
     pass_threshold: Points | None = None
     seed: Whole = 0
     resamples: Count = 2000
+    page_solutions: Whole = 5000
+    open: bool = False
 
 
 def run(config: Config, plain: dict[str, Any]) -> int:
@@ -62,7 +65,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
             raise BadInput(f"{report.path} is a report on other records or settings; say name=OTHER or overwrite=true")
         print("\n" + terminal(in_short(known)))
         print(f"nothing has changed since this report was made: {report.path / 'report.md'}")
-        return 0
+        return show(report) if config.open else 0
 
     manifest = Manifest(study, "calibrate", plain)
     if config.labels.name is not None:
@@ -74,10 +77,26 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     intervals = Intervals(config.seed, config.resamples)
     metrics |= build(material, terms, intervals)
     add_controls(metrics, study, intervals)
+    if config.page_solutions:
+        page = (labels.counting, config.adjudication, config.taxonomy, metrics, config.page_solutions)
+        write_page(report.path, study, *page)
     report.write(metrics)
     manifest.finish(report=report.path.name, labels=len(labels.counting), judges=sorted(material.judges))
     print("\n" + terminal(in_short(metrics)))
     print(f"report: {report.path / 'report.md'}; every figure: {report.path / 'metrics.json'}")
+    if config.page_solutions:
+        print(f"to look at, with every solution: {report.page}")
+    return show(report) if config.open else 0
+
+
+def show(report: Report) -> int:
+    """Opens the page in the user's browser. Where there is no page or no browser, that is said, and is no failure."""
+    import webbrowser
+
+    if not report.page.exists():
+        print(f"there is no {report.page}: it is made with page_solutions above 0 (and overwrite=true)")
+    elif not webbrowser.open(report.page.resolve().as_uri()):
+        print(f"no browser was found here; open {report.page} in one")
     return 0
 
 

@@ -32,7 +32,7 @@ def test_the_wheel_holds_all_that_the_packages_read(wheel):
         str(f.relative_to(ROOT))
         for part in ("generate", "judge", "calibrate", "conf")
         for f in (ROOT / part).rglob("*")
-        if f.is_file() and f.suffix in (".py", ".yaml", ".json")
+        if f.is_file() and f.suffix in (".py", ".yaml", ".json", ".html", ".css", ".js")
     }
     assert wanted <= inside, wanted - inside
 

@@ -29,6 +29,7 @@ class Report:
                 f"name={name}: a report's name is letters, digits, '.', '_' and '-', the first a letter or digit"
             )
         self.path: Path = study.path / "reports" / name
+        self.page: Path = self.path / "index.html"
 
     def known(self) -> Json | None:
         """The metrics that stand there; null where there is no whole report."""

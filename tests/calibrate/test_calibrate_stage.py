@@ -75,7 +75,7 @@ def test_a_report_is_made_shown_again_and_not_overwritten_unasked(judged: Maker)
 
 def test_equal_input_gives_equal_bytes(judged: Maker) -> None:
     assert calibrate(judged, "study=s").returncode == 0
-    files = [judged.study.path / "reports" / "report" / name for name in ("metrics.json", "report.md")]
+    files = [judged.study.path / "reports" / "report" / name for name in ("metrics.json", "report.md", "index.html")]
     before = [f.read_bytes() for f in files]
     assert calibrate(judged, "study=s", "overwrite=true").returncode == 0
     assert [f.read_bytes() for f in files] == before
