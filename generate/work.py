@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Record)
 class Progress:
     """One line on stderr: done/total, rate, ETA, tokens a second, errors so far."""
 
-    def __init__(self, total: int, done: int, unit: str):
+    def __init__(self, total: int | None, done: int, unit: str):
         every = 0.2 if sys.stderr.isatty() else 10.0
         self._bar = tqdm(total=total, initial=done, unit=unit, mininterval=every, file=sys.stderr, dynamic_ncols=True)
         self._began = time.monotonic()
@@ -33,6 +33,10 @@ class Progress:
         rate = self.tokens / max(time.monotonic() - self._began, 1e-9)
         self._bar.set_postfix_str(f"{rate:.0f} tokens/s, {self.errors} errors", refresh=False)
         self._bar.update()
+
+    def say(self, line: str) -> None:
+        """A line of its own, above the bar."""
+        self._bar.write(line, file=self._bar.fp)
 
     def close(self) -> None:
         self._bar.close()

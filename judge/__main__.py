@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from generate.budget import Budget, Spending
 from generate.engines import Engine, EngineConfig
@@ -18,10 +18,12 @@ from generate.solutions import Solution
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study, describe
 from generate.work import make_newest, plan, work_into
+from judge import compiled
 from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
 from judge.controls import Variants, controls_study, take_variants
-from judge.program import Bench, Nothing, Program, Recorded, problem_hash, verdict_key
+from judge.optimisers import Optimiser, Training
+from judge.program import Bench, Nothing, Program, Recorded, Trainable, problem_hash, verdict_key
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Case, Opinion, Verdict, verdict_of
 
@@ -42,6 +44,9 @@ class Config(StageConfig):
     variants: Variants
     controls: bool = False
     show: str | None = None
+    optimiser: Optimiser
+    mode: Literal["judge", "optimise"] = "judge"
+    training: Training = Training()
     ask_undecided: bool = False
     models: list[str] | None = None
     limit: Count | None = None
@@ -98,10 +103,14 @@ def run(config: Config, plain: dict[str, Any]) -> int:
             counts |= ask_undecided(config, config.model, study, problems, solutions, opened)
         if isinstance(config.program, Program):
             bench = replace(bench_of(config, study), open_engine=opened)
-            counts |= judge_solutions(config, config.program, bench, home, problems, solutions)
+            if config.mode == "optimise":
+                counts |= train(config, bench, problems, solutions)
+            else:
+                counts |= judge_solutions(config, config.program, bench, home, problems, solutions)
         counts |= {"engine": engines[0].about() if engines else {}, "spent": spending.about()}
     manifest.finish(**counts)
-    print("next: python -m calibrate")
+    if config.mode == "judge":
+        print("next: python -m calibrate")
     return 0
 
 
@@ -160,6 +169,10 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         config.engine.check(config.model)
     if isinstance(config.program, Program):
         config.program.check(bench_of(config, study))
+    if config.mode == "optimise" and (not isinstance(config.program, Trainable) or config.program.load is not None):
+        raise BadInput(
+            "mode=optimise trains a program that asks a model, as its config has it: program=single, without program.load"
+        )
 
 
 # --- recorded judges --------------------------------------------------------------------------------------------------
@@ -227,8 +240,9 @@ def judge_solutions(
     solutions: dict[str, Solution],
 ) -> Counts:
     """Judge what is not judged yet; `home` is where solutions, answers and verdicts stand: the study, or its controls."""
-    name = f"{program.name}-{bench.model.name}" if bench.model else program.name
-    judge_key = program.judge_key(bench)
+    load = getattr(program, "load", None)
+    name = "-".join([program.name, *([bench.model.name] if bench.model else []), *([load] if load else [])])
+    judge_key, trained = program.judge_key(bench), compiled.mark(bench.study, load)
     cases = cases_of(program, home, problems, solutions)
     tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
     without_text = len(solutions) - len(tasks)
@@ -251,7 +265,8 @@ def judge_solutions(
                     case = task.case
                     names = {"key": task.key, "id": f"{name}/{case.solution.id}", "judge": name, "judge_key": judge_key}
                     reading = await read(case, None)
-                    return verdict_of(reading, case, problem_hash=problem_hash(case.problem), **names)
+                    problem = problem_hash(case.problem)
+                    return verdict_of(reading, case, problem_hash=problem, compiled=trained, **names)
 
                 tokens = work_into(journal, todo, judge_one, config.in_flight, done, "verdict")
         leave_last(journal, [t.key for t in tasks])
@@ -265,6 +280,19 @@ def judge_solutions(
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
     return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
             "without_text": without_text, "own_solutions": own, "errors": dict(errors)}  # fmt: skip
+
+
+def train(config: Config, bench: Bench, problems: dict[str, Problem], solutions: dict[str, Solution]) -> Counts:
+    from judge.optimise import Pupil, optimise
+
+    program, model = config.program, bench.model
+    assert isinstance(program, Program) and isinstance(program, Trainable) and model is not None
+    cases = {c.solution.id: c for c in cases_of(program, bench.study, problems, solutions)}
+    pupil = Pupil(
+        program.name, program.judge_key(bench), program.module(bench), program.inputs,
+        program.sampling(model, bench.seed, bench.thinking_tokens), bench,
+    )  # fmt: skip
+    return optimise(pupil, config.optimiser, config.training, cases, config.in_flight)
 
 
 def cases_of(

@@ -9,11 +9,12 @@ import dspy
 from dspy.lm15 import ContextLengthError, InvalidRequestError, Message, Request, Response, Usage
 
 from generate.engines import Chat, Engine, Refused, Reply, Sampling, last_replies, with_call
+from judge.ledger import Ledger
 
 MODEL = "openai/judge"  # a neutral name: DSPy refuses settings by the look of some names
 
 
-def dspy_lm(engine: Engine, sampling: Sampling) -> dspy.LM:
+def dspy_lm(engine: Engine | Ledger, sampling: Sampling) -> dspy.LM:
     """The engine as DSPy's LM. `sampling` holds where a call says nothing else."""
     return dspy.LM(
         MODEL,
@@ -33,7 +34,7 @@ def dspy_with(engine: Engine, sampling: Sampling, adapter: dspy.Adapter | None =
 
 
 class _Bridge:
-    def __init__(self, engine: Engine, sampling: Sampling):
+    def __init__(self, engine: Engine | Ledger, sampling: Sampling):
         self._engine = engine
         self._sampling = sampling
         self.supports_response_schema = engine.enforces_schema

@@ -11,6 +11,7 @@ from generate.models import Model
 from generate.problems import Problem
 from generate.stage import Count, settings
 from generate.study import Study
+from judge import compiled
 from judge.prompt import grade_schema, inputs_of, material, reference_text
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Case, Reading
@@ -67,6 +68,25 @@ class Program(Protocol):
         ...
 
 
+@runtime_checkable
+class Trainable(Protocol):
+    """A program that `mode=optimise` can train, beside what every program has."""
+
+    load: str | None
+    """The name of a trained program in the study, whose instructions and demonstrations take the place of the config's."""
+
+    def module(self, bench: Bench) -> Any:
+        """The dspy.Module whose predictors are trained. One call of it is one reading; it predicts `verdict` and `fallacies`,
+        and raises AdapterParseError or LMError for a reply that cannot be used."""
+        ...
+
+    def inputs(self, case: Case) -> dict[str, Any]:
+        """What the module is called with."""
+        ...
+
+    def sampling(self, model: Model, seed: int = 0, thinking_tokens: int = 0) -> Sampling: ...
+
+
 @settings
 class Single:
     """One DSPy reading of each solution: reasoning, fallacies with quotes, the first wrong step, a verdict."""
@@ -80,6 +100,7 @@ class Single:
     fallacies: Count
     quote_characters: Count
     explanation_characters: Count
+    load: str | None = None
 
     def schema(self, taxonomy: Taxonomy) -> dict[str, Any]:
         return grade_schema(
@@ -94,12 +115,14 @@ class Single:
         return with_call(model.sampling, seed=seed, max_tokens=room + (thinking_tokens if model.reasoning else 0))
 
     def check(self, bench: Bench) -> None:
-        return None
+        if self.load is not None:
+            compiled.load(bench.study, self.load)
 
     def judge_key(self, bench: Bench) -> str:
         assert bench.model is not None
         schema = self.schema(bench.taxonomy)
         return key_of(
+            **compiled.part_of_key(bench.study, self.load),
             reader=READER_VERSION,
             system=[self.instructions, reference_text(bench.taxonomy, schema)],
             schema=schema,
@@ -111,14 +134,23 @@ class Single:
     def shown(self, case: Case) -> str:
         return material(inputs_of(case.problem, case.solution))
 
+    def inputs(self, case: Case) -> dict[str, Any]:
+        return inputs_of(case.problem, case.solution)
+
+    def module(self, bench: Bench) -> Any:
+        from judge.grading import Grader, grading_adapter
+
+        grader = Grader(self.instructions, grading_adapter(bench.taxonomy, self.schema(bench.taxonomy)))
+        return compiled.loaded_into(grader, bench.study, self.load)
+
     @contextmanager
     def reading(self, bench: Bench) -> Iterator[Read]:
-        from judge.grading import Grader, grade, grading_adapter
+        from judge.grading import grade
         from judge.lm import dspy_with
 
         assert bench.model is not None and bench.open_engine is not None
         sampling = self.sampling(bench.model, bench.seed, bench.thinking_tokens)
-        grader = Grader(self.instructions, grading_adapter(bench.taxonomy, self.schema(bench.taxonomy)))
+        grader = self.module(bench)
 
         async def read(case: Case, seed: int | None = None) -> Reading:
             return await grade(grader, case)

@@ -75,6 +75,8 @@ class Verdict(Record):
     """The part of the key that describes the judge. Verdicts of different judge keys are never mixed."""
     error: Failure | None = None
     """Why there is no verdict. (Names and error stand first in a line: opening a journal reads only these.)"""
+    compiled: str | None = None
+    """NAME@KEY of the trained program that judged, whose manifest lists the labels it saw; null: none was loaded."""
     verdict: VerdictName | None = None
     """Null only with an error."""
     probabilities: dict[str, float] | None = None

@@ -119,14 +119,18 @@ class Engine:
             raise EngineGone("the engine is closed.")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
+    def start(self, chat: Chat, sampling: Sampling) -> "Future[Reply]":
+        """Begin one call. The future's result is as that of `complete`; cancelling it cancels the request."""
+        return self._submit(self._counted(chat, sampling))
+
     async def complete(self, chat: Chat, sampling: Sampling) -> Reply:
         """One reply. Raises Refused for a request that has none, EngineGone when the engine is lost, BudgetSpent where no
         more may be asked. Cancelling the call cancels the request."""
-        return await asyncio.wrap_future(self._submit(self._counted(chat, sampling)))
+        return await asyncio.wrap_future(self.start(chat, sampling))
 
     def complete_sync(self, chat: Chat, sampling: Sampling) -> Reply:
         """The same from a thread without an event loop."""
-        future = self._submit(self._counted(chat, sampling))
+        future = self.start(chat, sampling)
         try:
             return future.result()
         except BaseException:
