@@ -45,6 +45,16 @@ class HumanLabel(Record):
     """Of the solution text that was labelled, so that a later change of the text shows."""
 
 
+class Finding(Record):
+    """One thing that a recorded judge finds wrong in a solution."""
+
+    tag: str
+    start: int | None = None
+    """Where it stands in the solution's text, in characters, `end` exclusive; null: the judge names no place."""
+    end: int | None = None
+    comment: str | None = None
+
+
 class Judgement(Record):
     """What a recorded judge said of one solution, as the source has it and as it was read.
 
@@ -53,6 +63,8 @@ class Judgement(Record):
 
     solution_id: str
     judge: str
+    fallacies: list[Finding] | None = None
+    """`[]`: none found. Null: this judge names none."""
     error: Failure | None = None
     raw: str | None = None
     verdict: VerdictName | None = None

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from generate.journal import BadInput, Failure, key_of, text_hash
-from generate.labels import VERDICTS, HumanLabel, Judgement, Span, VerdictName
+from generate.labels import VERDICTS, Finding, HumanLabel, Judgement, Span, VerdictName
 from generate.problems import Dataset, Problem
 from generate.solutions import Solution
 from generate.stage import Number, NumberMap, TextMap, settings
@@ -62,6 +62,7 @@ class Columns:
     stratum: str | None = None
     weight: str | None = None
     judges: TextMap | None = None
+    findings: TextMap | None = None
 
     def named(self) -> dict[str, str]:
         """The knobs that name a column, but for the judges'."""
@@ -164,7 +165,9 @@ class Table:
         columns = self.columns
         if columns.problem_id is None and columns.solution_id is None:
             raise BadInput("columns.problem_id: must be given, or columns.solution_id for a table without problems")
-        needing = [k for k in ABOUT_SOLUTION if getattr(columns, k)] + (["judges"] if columns.judges else [])
+        needing = [k for k in ABOUT_SOLUTION if getattr(columns, k)] + [
+            k for k in ("judges", "findings") if getattr(columns, k)
+        ]
         if needing and columns.solution_id is None:
             raise BadInput(f"columns.solution_id: must be given, since columns.{needing[0]} is about solutions")
         for knob, path in (("path", self.path), ("judges_path", self.judges_path)):
@@ -191,6 +194,10 @@ class Table:
             _need_columns(rows, {f"judges.{k}": v for k, v in judges.items()})
             for row in rows:
                 into.add_judges(row, row.name(str(self.columns.solution_id)), judges)
+        if findings := self.columns.findings:
+            _need_columns(rows, {f"findings.{k}": v for k, v in findings.items()})
+            for row in rows:
+                into.add_findings(row, row.name(str(self.columns.solution_id)), findings)
         return Dataset(
             list(into.problems.values()),
             list(into.solutions.values()),
@@ -344,6 +351,22 @@ class _Gathering:
                     column, f"judge '{judge}' says something else of solution '{solution_id}' in an earlier row"
                 )
 
+    def add_findings(self, row: Row, solution_id: str, judges: dict[str, str]) -> None:
+        """Judges that say what is wrong, and give no verdict. An empty cell: this judge has not read the solution."""
+        for judge, column in judges.items():
+            raw = row.text(column)
+            if raw is None:
+                continue
+            found = _findings(raw)
+            error = Failure(kind="unread_list", message=f"{_short(raw)} is no JSON list of findings", raw=raw)
+            judgement = Judgement(
+                solution_id=solution_id, judge=judge, raw=raw, fallacies=found, error=error if found is None else None
+            )
+            if self.judgements.setdefault((solution_id, judge), judgement) != judgement:
+                raise row.bad(
+                    column, f"judge '{judge}' says something else of solution '{solution_id}' in an earlier row"
+                )
+
     def _judgement(self, row: Row, solution_id: str, judge: str, column: str) -> Judgement:
         """A judge's cell. What cannot be read is an error record of that judge, never a verdict."""
         table = self.table
@@ -439,6 +462,23 @@ def _spans(row: Row, column: str | None) -> list[Span] | None:
         return [Span.model_validate(s) for s in json.loads(text)] or None
     except (ValueError, TypeError):
         raise row.bad(column, f"{_short(text)} is not a JSON list of spans (start, end, comment)") from None
+
+
+def _findings(text: str) -> list[Finding] | None:
+    """A JSON list of `{category, description, start, end}`, or with our own names `tag` and `comment`. Null where it
+    cannot be read."""
+    try:
+        return [
+            Finding(
+                tag=x.get("tag") or x["category"],
+                start=x.get("start"),
+                end=x.get("end"),
+                comment=x.get("comment") or x.get("description"),
+            )
+            for x in json.loads(text)
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

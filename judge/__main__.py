@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from generate.budget import Budget, Spending
 from generate.engines import Engine, EngineConfig
 from generate.journal import BadInput, Journal, key_of, text_hash
-from generate.labels import Judgement
+from generate.labels import Finding, Judgement
 from generate.models import Model
 from generate.models import Recorded as RecordedModel
 from generate.problems import Problem
@@ -25,7 +25,7 @@ from judge.controls import Variants, controls_study, take_variants
 from judge.optimisers import Optimiser, Training
 from judge.program import Bench, Nothing, Program, Recorded, Trainable, problem_hash, verdict_key
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Answer, Case, Opinion, Verdict, verdict_of
+from judge.verdicts import Answer, Case, Fallacy, Opinion, Verdict, verdict_of
 
 Counts = dict[str, Any]
 OpenEngine = Callable[[], Engine]
@@ -186,7 +186,7 @@ def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str
     counts: Counts = {}
     for judge, given in by_judge.items():
         with study.journal("verdicts", judge, Verdict) as journal:
-            records = [as_verdict(j, text_hash(solutions[j.solution_id].text)) for j in given]
+            records = [as_verdict(j, solutions[j.solution_id].text) for j in given]
             new = journal.put(records)
             make_newest([r.key for r in records], journal)
         errors = Counter(r.error.kind for r in records if r.error)
@@ -196,18 +196,30 @@ def take_recorded(study: Study, judgements: list[Judgement], solutions: dict[str
 
 
 def as_verdict(judgement: Judgement, text: str | None) -> Verdict:
+    """`text` is the solution's."""
+    recorded = judgement.model_dump(mode="json", exclude={"fallacies"} if judgement.fallacies is None else None)
+    hashed = text_hash(text)
     return Verdict(
-        key=key_of(recorded=judgement.model_dump(mode="json"), text=text),
+        key=key_of(recorded=recorded, text=hashed),
         id=f"{judgement.judge}/{judgement.solution_id}",
         solution_id=judgement.solution_id,
-        text_hash=text,
+        text_hash=hashed,
         judge=judgement.judge,
         judge_key=key_of(program="recorded", judge=judgement.judge),
         verdict=judgement.verdict,
         points=judgement.points,
         max_points=judgement.max_points,
+        fallacies=None if judgement.fallacies is None else [as_fallacy(f, text) for f in judgement.fallacies],
         error=judgement.error,
     )
+
+
+def as_fallacy(finding: Finding, text: str | None) -> Fallacy:
+    """With the words that stand where the judge points to; without a place where it points to none in the text."""
+    start, end = finding.start, finding.end
+    if text is None or start is None or end is None or not 0 <= start < end <= len(text):
+        return Fallacy(tag=finding.tag, explanation=finding.comment)
+    return Fallacy(tag=finding.tag, quote=text[start:end], start=start, end=end, explanation=finding.comment)
 
 
 # --- a program as judge -----------------------------------------------------------------------------------------------

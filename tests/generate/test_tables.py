@@ -250,6 +250,7 @@ def test_the_presets_read_the_files_that_they_are_for(shared):
     assert len(corpus.solutions) == len(corpus.labels) == 306 and len({s.model for s in corpus.solutions}) == 5
     assert sum(x.verdict == "correct" for x in corpus.labels) == 110 and sum(bool(x.spans) for x in corpus.labels) == 26
     assert {x.scale for x in corpus.labels} == {"binary"}
+    assert len(corpus.judgements) == 220 and sum(len(x.fallacies) for x in corpus.judgements) == 767
     graded = preset("gradingbench", "gradingbench/train.csv").read()
     assert len(graded.problems) == 30 and len(graded.labels) == 100
 
@@ -327,3 +328,22 @@ def test_topics_and_limit_keep_what_belongs_together(tmp_path):
     assert [p.id for p in data.problems] == ["p1", "p3"] and [x.solution_id for x in data.labels] == ["s1", "s3"]
     with pytest.raises(BadInput, match=r"no problem has the topic 'logic'; there are: Algebra, Geometry"):
         whole.only(["Logic"], None)
+
+
+def test_what_a_recorded_judge_finds_wrong_is_read_with_its_places(tmp_path):
+    columns = Columns(problem_id="pid", solution_id="sid", solution="text", findings={"critic": "found"})
+    found = [
+        [{"category": "Other", "description": "d", "start": 1, "end": 3}, {"tag": "Gap", "comment": None}],
+        [],
+        None,
+        "broken",
+    ]
+    rows = [{"pid": "p", "sid": f"s{i}", "text": "text", "found": x} for i, x in enumerate(found)]
+    said = table(tmp_path / "x.jsonl", rows, columns).read().judgements
+    assert [x.solution_id for x in said] == ["s0", "s1", "s3"]  # s2 was not read by this judge
+    assert [(f.tag, f.start, f.end, f.comment) for f in said[0].fallacies] == [
+        ("Other", 1, 3, "d"),
+        ("Gap", None, None, None),
+    ]
+    assert said[1].fallacies == [] and said[1].error is None
+    assert said[2].fallacies is None and said[2].error.kind == "unread_list"
