@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from generate import loop
 from generate.budget import BudgetSpent
 from generate.journal import Journal, Record
 from generate.solutions import Usage
@@ -55,15 +56,17 @@ def work_through(
     """
 
     waiting = iter(todo)
-    spent: BudgetSpent | None = None
+    ended: BaseException | None = None
 
     async def work() -> None:
-        nonlocal spent
-        while spent is None and (item := next(waiting, None)) is not None:
+        nonlocal ended
+        while ended is None and (item := next(waiting, None)) is not None:
             try:
                 keep(await do(item))
-            except BudgetSpent as error:
-                spent = error
+            except BaseException as error:
+                ended = ended or error
+                if not isinstance(error, BudgetSpent):
+                    raise
 
     async def main() -> None:
         workers = [asyncio.ensure_future(work()) for _ in range(in_flight)]
@@ -77,8 +80,8 @@ def work_through(
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(*workers, return_exceptions=True)
 
-    asyncio.run(main())
-    return spent
+    loop.run(main())
+    return ended if isinstance(ended, BudgetSpent) else None
 
 
 def work_into(

@@ -5,7 +5,6 @@ Light to import: each engine loads what it needs when it is opened.
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar, runtime_che
 
 from pydantic import Field
 
+from generate import loop
 from generate.budget import Spending
 from generate.stage import Count, EngineGone, Number, Whole, settings
 
@@ -82,7 +82,7 @@ last_replies: ContextVar[list[Reply] | None] = ContextVar("last_replies", defaul
 
 
 class Engine:
-    """A running model. Subclasses write `_complete` and `_close`, which run on the engine's own loop."""
+    """A running model. Subclasses write `_complete` and `_close`, which run on the loop of all engines."""
 
     enforces_schema = False
     spending: Spending
@@ -90,9 +90,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.spending = Spending()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="engine-loop", daemon=True)
-        self._thread.start()
+        self._closed = False
 
     def about(self) -> dict[str, Any]:
         """What the manifest records of this engine, such as the model's resolved revision."""
@@ -114,10 +112,10 @@ class Engine:
         return None
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        if self._loop.is_closed():
+        if self._closed:
             work.close()
             raise EngineGone("the engine is closed.")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return loop.submit(work)
 
     def start(self, chat: Chat, sampling: Sampling) -> "Future[Reply]":
         """Begin one call. The future's result is as that of `complete`; cancelling it cancels the request."""
@@ -126,10 +124,14 @@ class Engine:
     async def complete(self, chat: Chat, sampling: Sampling) -> Reply:
         """One reply. Raises Refused for a request that has none, EngineGone when the engine is lost, BudgetSpent where no
         more may be asked. Cancelling the call cancels the request."""
+        if loop.is_here() and not self._closed:
+            return await self._counted(chat, sampling)
         return await asyncio.wrap_future(self.start(chat, sampling))
 
     def complete_sync(self, chat: Chat, sampling: Sampling) -> Reply:
         """The same from a thread without an event loop."""
+        if loop.is_here():
+            raise RuntimeError("complete_sync would wait for its own loop: await complete() here")
         future = self.start(chat, sampling)
         try:
             return future.result()
@@ -139,14 +141,11 @@ class Engine:
 
     def close(self) -> None:
         """End the engine and its processes. Safe to call twice."""
-        if self._loop.is_closed():
+        if self._closed:
             return
         with contextlib.suppress(Exception):
             self._submit(self._close()).result(timeout=30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=10)
-        if not self._thread.is_alive():
-            self._loop.close()
+        self._closed = True
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self.close)
