@@ -29,7 +29,8 @@ def dspy_lm(engine: Engine | Ledger, sampling: Sampling) -> dspy.LM:
 def dspy_with(engine: Engine, sampling: Sampling, adapter: dspy.Adapter | None = None) -> Iterator[None]:
     """Within this block DSPy asks this engine, in every task that is started in it."""
     lm = dspy_lm(engine, sampling)
-    with dspy.context(lm=lm, adapter=adapter, track_usage=False, disable_history=True):
+    # trace=None: DSPy keeps the last ten thousand calls, with their inputs, for optimisers
+    with dspy.context(lm=lm, adapter=adapter, track_usage=False, disable_history=True, trace=None):
         yield
 
 

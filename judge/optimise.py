@@ -197,7 +197,9 @@ def train(name: str, pupil: Pupil, optimiser: Optimiser, training: Training, les
             with (
                 interruptible(ledger),
                 quiet(folder / "optimiser.log"),
-                dspy.context(lm=judge_lm, adapter=ProposalAdapter(), disable_history=True, track_usage=False),
+                dspy.context(
+                    lm=judge_lm, adapter=ProposalAdapter(), disable_history=True, track_usage=False, trace=None
+                ),
             ):
                 judge_once(student, lessons.dev, account, threads)
                 optimiser.compile(given)
