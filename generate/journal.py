@@ -64,8 +64,12 @@ def write_whole(path: Path, data: bytes) -> None:
     """Put `data` at `path` so that a reader sees the old file or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    os.replace(part, path)
+    try:
+        part.write_bytes(data)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def encode(record: BaseModel) -> bytes:
