@@ -45,7 +45,12 @@ def answer(chat: Chat, sampling: Sampling, size: int = 100) -> Reply:
     drawn = int.from_bytes(hashlib.sha256(json.dumps([chat, sampling.seed]).encode()).digest()[:8], "big")
     if sampling.json_schema:
         verdict = ["correct", "partially_correct", "incorrect"][drawn % 3]
-        said = {"reasoning": f"r{drawn}".ljust(min(size, 1000), "x"), "fallacies": [], "first_wrong_step": None, "verdict": verdict}
+        said = {
+            "reasoning": f"r{drawn}".ljust(min(size, 1000), "x"),
+            "fallacies": [],
+            "first_wrong_step": None,
+            "verdict": verdict,
+        }
         return Reply(json.dumps(said), None, "stop", 10, 5)
     text = f"Let x = {drawn}. ".ljust(size, "x") + f" Final answer: \\boxed{{{drawn % 7}}}"
     return Reply(text, None, "stop", 10, 5)
