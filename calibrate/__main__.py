@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from calibrate.controls import add_controls
+from calibrate.columns import read_solutions
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
 from calibrate.material import Material, fingerprint, gather
@@ -53,8 +54,9 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         return draw_sample(config, plain, study)
     report = Report(study, config.name or "report")
     added = config.labels.read(study, config.taxonomy)
-    labels = collect(study, added, config.labels, config.taxonomy)
-    material = gather(study, labels, config.taxonomy, config.judges, config.adjudication)
+    solutions = read_solutions(study)
+    labels = collect(study, added, config.labels, config.taxonomy, solutions)
+    material = gather(study, solutions, labels, config.taxonomy, config.judges, config.adjudication)
     check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)

@@ -4,7 +4,7 @@ Every formula takes a table, or a stack of tables (one for each resample), with 
 judge's in columns, and returns nan where it is undefined. `why_undefined` alone decides when that is so, and says why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -41,20 +41,83 @@ def weighted_kappa(table: Array, weights: Array | None = None) -> Array:
     return 1 - _divide((w * table).sum(axis=(-2, -1)) * n, (w * by_chance).sum(axis=(-2, -1)))
 
 
+def steps(k: int, power: int) -> Array:
+    """How far two of k labels are apart in their order, to a power: weights (k, k). 0: whether they differ."""
+    apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
+    weights: Array = apart**power if power else np.sign(apart)
+    return weights
+
+
+def krippendorff_alpha(coincidences: Array, level: Literal["nominal", "ordinal"] = "nominal") -> Array:
+    """1 - (observed disagreement) / (disagreement by chance), for any number of raters and missing values.
+
+    `coincidences` (..., k, k) counts for each unit its ordered pairs of values of different raters, each pair divided
+    by the unit's number of values less one: of two raters a table and its transpose, added. 1 is perfect, 0 what
+    chance gives. Krippendorff 2004, Content Analysis, ch. 11; ordinal distances are squared differences of mean ranks.
+    """
+    by_value = coincidences.sum(axis=-1)
+    n = by_value.sum(axis=-1)
+    if level == "nominal":
+        distance = np.broadcast_to(steps(coincidences.shape[-1], 0), coincidences.shape)
+    else:
+        ranks = by_value.cumsum(axis=-1) - by_value / 2
+        distance = (ranks[..., :, None] - ranks[..., None, :]) ** 2
+    by_chance = by_value[..., :, None] * by_value[..., None, :]
+    expected = (distance * by_chance).sum(axis=(-2, -1))
+    return 1 - _divide((n - 1) * (distance * coincidences).sum(axis=(-2, -1)), expected)
+
+
+def two_sided_alpha(table: Array, level: Literal["nominal", "ordinal"] = "nominal") -> Array:
+    """Krippendorff's alpha of two raters who both rated every unit, from their table."""
+    return krippendorff_alpha(table + np.swapaxes(table, -2, -1), level)
+
+
+def gwet_ac1(table: Array) -> Array:
+    """(po - pe) / (1 - pe) with pe from how evenly the labels are used: high agreement on a rare class keeps it high.
+
+    Gwet 2008, Br. J. Math. Stat. Psychol. 61:29. The table has all k labels of the scale, used or not.
+    """
+    k = table.shape[-1]
+    n = table.sum(axis=(-2, -1))
+    used = _divide(table.sum(axis=-1) + table.sum(axis=-2), 2 * n[..., None])
+    by_chance = (used * (1 - used)).sum(axis=-1) / (k - 1)
+    return _divide(accuracy(table) - by_chance, 1 - by_chance)
+
+
+def mcc(table: Array) -> Array:
+    """Matthews' correlation coefficient for any number of classes. Gorodkin 2004, Comput. Biol. Chem. 28:367."""
+    rows, columns = table.sum(axis=-1), table.sum(axis=-2)
+    n = table.sum(axis=(-2, -1))
+    together = np.trace(table, axis1=-2, axis2=-1) * n - (rows * columns).sum(axis=-1)
+    alone = [n * n - (side**2).sum(axis=-1) for side in (rows, columns)]
+    return _divide(together, np.sqrt(alone[0] * alone[1]))
+
+
+def precision(counts: Array) -> Array:
+    """tp / (tp + fp), from counts (..., 3) of true positives, false positives and false negatives."""
+    return _divide(counts[..., 0], counts[..., 0] + counts[..., 1])
+
+
+def recall(counts: Array) -> Array:
+    """tp / (tp + fn), from counts as in `precision`."""
+    return _divide(counts[..., 0], counts[..., 0] + counts[..., 2])
+
+
 def f1(counts: Array) -> Array:
     """2 tp / (2 tp + fp + fn), from counts (..., 3) of true positives, false positives and false negatives."""
     tp, fp, fn = counts[..., 0], counts[..., 1], counts[..., 2]
     return _divide(2 * tp, 2 * tp + fp + fn)
 
 
-def macro_f1(counts: Array) -> Array:
-    """Mean F1 over the classes that occur in the labels. Counts (..., 3 k), three for each class as in `f1`.
+def macro(formula: Callable[[Array], Array], counts: Array) -> Array:
+    """Mean of precision, recall or F1 over the classes that occur in the labels. Counts (..., 3 k), three a class.
 
-    A class without support has no F1, and does not pull the mean down to 0.
+    A class without support has no figure, and does not pull the mean down to 0. The precision of a class that occurs
+    and is never named counts as 0.
     """
-    per_class = counts.reshape(*counts.shape[:-1], -1, 3)
+    per_class = counts.reshape(*counts.shape[:-1], counts.shape[-1] // 3, 3)
     occurs = per_class[..., 0] + per_class[..., 2] > 0
-    figures = np.where(occurs, f1(per_class), 0.0)
+    figures = np.where(occurs, np.nan_to_num(formula(per_class)), 0.0)
     return _divide(figures.sum(axis=-1), occurs.sum(axis=-1))
 
 
@@ -103,16 +166,17 @@ def _divide(above: Any, below: Any) -> Array:
 
 # --- when a figure is undefined ---------------------------------------------------------------------------------------
 
-NOT_NAMED = "no label bears it"
-Need = Literal["chance", "spread", "support"]
+NOT_NAMED, NEVER_SAID = "no label bears it", "the judge never says it"
+Need = Literal["chance", "both vary", "spread", "support"]
 
 
 def why_undefined(need: Need, table: Array, names: Sequence[str] = ()) -> str | None:
     """Why a figure of this table has no value, or null where it has one. The one place that decides it, but for tables
     without any row, which `Intervals` refuses.
 
-    `chance`: two labels in use, or chance alone gives full agreement. `spread`: two values on either side, or there is
-    nothing to correlate. `support` (a table of tp, fp, fn): a label that bears the class.
+    `chance`: two labels in use, or chance alone gives full agreement. `both vary`: two labels in use on either side, or
+    there is nothing to correlate. `spread`: the same of points. `support` (a table of tp, fp, fn): a label that bears
+    the class.
     """
     if need == "support":
         return NOT_NAMED if table[0] + table[2] == 0 else None
@@ -120,6 +184,8 @@ def why_undefined(need: Need, table: Array, names: Sequence[str] = ()) -> str | 
     if need == "chance" and (labelled | judged).sum() == 1:
         only = names[int(np.argmax(labelled))]
         return f"both sides say only '{only}', so that chance alone gives full agreement"
+    if need == "both vary" and min(labelled.sum(), judged.sum()) == 1:
+        return why_degenerate(table, names) or f"both sides say only '{names[int(np.argmax(labelled))]}'"
     if need == "spread" and min(labelled.sum(), judged.sum()) < 2:
         side = "labels" if labelled.sum() < 2 else "judge"
         return "one row only" if table.sum() == 1 else f"the points of the {side} are all equal"

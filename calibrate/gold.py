@@ -5,168 +5,195 @@ which of them it was is said by the key that the figures stand under, and they a
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+
+from calibrate.columns import Bools, Names, Rows, Said, Small, Solutions
 from calibrate.intervals import Intervals, undefined
-from calibrate.pairs import Said
+from calibrate.material import OUTCOMES, Material
 from generate.labels import VERDICTS
-from generate.problems import Problem
-from generate.solutions import Solution
-from judge.verdicts import Answer, Opinion
 
 Json = dict[str, Any]
-AnswerState = Literal["right", "wrong", "missing", "cut_off", "undecided", "failed", "unchecked"]
-NOT_RIGHT: tuple[AnswerState, ...] = ("wrong", "missing", "cut_off")
-OPEN: tuple[AnswerState, ...] = ("undecided", "failed", "unchecked")
-"""Left out of final-answer accuracy; its bounds count them as all wrong and as all right."""
+STATES = ("right", "wrong", "missing", "cut_off", "undecided", "failed", "unchecked")
+"""How a final answer stands. The first is right, the next three are not, the last three are open: they are left out of
+final-answer accuracy, and its bounds count them as all wrong and as all right."""
+RIGHT, WRONG, MISSING, CUT_OFF, UNDECIDED, FAILED, UNCHECKED = range(len(STATES))
+ANSWER_TYPES = ["final_answer", "proof"]
 
 
 @dataclass(frozen=True)
-class Case:
-    """One solution as the metrics see it, and what is said of it."""
+class Cases:
+    """m solutions as the metrics see them, as columns, and what is said of them."""
 
-    problem: str
-    model: str
-    topic: str | None
-    has_answer: bool
+    problem: Names
+    model: Names
+    topic: Names
+    source: Names
+    has_answer: Bools
     """Its problem has a final answer; otherwise it is a proof problem."""
-    answer: AnswerState
-    lenient: AnswerState
+    answer: Small
+    """Place in STATES."""
+    lenient: Small
     """The same by the lenient reading of the answer checker."""
-    opinions: dict[str, str]
-    """By model, what it says of the answer where that is undecided: equal, different, unsure, or error."""
-    by_label: bool
+    by_label: Bools
     """The label says whether the final answer is right."""
+    opinions: dict[str, Small]
+    """By model, what it says of the answer where that is undecided: place in OPINIONS; -1 where it says nothing."""
     said: Said
 
+    def __len__(self) -> int:
+        return len(self.said)
 
-def case(
-    solution: Solution,
-    problem: Problem | None,
-    answer: Answer | None,
-    lenient: Answer | None,
-    opinions: dict[str, Opinion],
-    human: bool | None,
-    said: Said,
-) -> Case:
-    has_answer = human is not None or (problem is not None and problem.answer is not None)
-    state = answer_state(solution, answer, human)
-    return Case(
-        problem=solution.problem_id,
-        model=solution.model,
-        topic=problem.topic if problem else None,
-        has_answer=has_answer,
-        answer=state,
-        lenient=answer_state(solution, lenient or answer, human),
-        opinions={model: o.outcome or "error" for model, o in opinions.items()} if state == "undecided" else {},
-        by_label=human is not None,
+    def at(self, index: Any) -> "Cases":
+        """These rows alone: an array of places, or of true and false."""
+        names = {k: getattr(self, k).at(index) for k in ("problem", "model", "topic", "source", "said")}
+        arrays = {k: getattr(self, k)[index] for k in ("has_answer", "answer", "lenient", "by_label")}
+        return replace(self, **names, **arrays, opinions={m: said[index] for m, said in self.opinions.items()})
+
+
+OPINIONS = ("equal", "different", "unsure", "error")
+
+
+def cases(m: Material, said: Said, human: Small | None = None) -> Cases:
+    """What is said of some solutions, beside how their final answers stand. `human`: for each row of `said`, what people
+    say of the answer (1 right, 0 wrong, -1 nothing); by default what `said` says itself."""
+    s, row = m.solutions, said.row
+    by_people = said.answer_correct if human is None else human
+    answer = answer_states(s, m.answers.outcome, row, by_people)
+    lenient = np.where(m.lenient.outcome >= 0, m.lenient.outcome, m.answers.outcome)
+    return Cases(
+        problem=s.problem.at(row),
+        model=s.model.at(row),
+        topic=s.topic.at(row),
+        source=s.source.at(row),
+        has_answer=(by_people >= 0) | s.gold_answer[row],
+        answer=answer,
+        lenient=answer_states(s, lenient, row, by_people),
+        by_label=by_people >= 0,
+        opinions={model: _opinions(of, len(s), row, answer) for model, of in sorted(m.opinions.items())},
         said=said,
     )
 
 
-def answer_state(solution: Solution, answer: Answer | None, human: bool | None) -> AnswerState:
-    """How the final answer stands. A human's word wins over the checker.
+def answer_states(s: Solutions, outcome: Small, row: Rows, human: Small) -> Small:
+    """How the final answers stand. A human's word wins over the checker.
 
     A solver that gave no answer, or was cut off by the token limit before it was done, is not right. A failure of the
-    engine says nothing of the solver.
+    engine says nothing of the solver. `outcome` is of all solutions: place in OUTCOMES, -1 unchecked.
     """
-    if human is not None:
-        return "right" if human else "wrong"
-    if solution.cut_off:
-        return "cut_off"
-    if solution.error is not None:
-        return "missing" if solution.finish_reason is not None else "failed"
-    if answer is None:
-        return "unchecked"
-    states: dict[str, AnswerState] = {"equal": "right", "different": "wrong", "missing": "missing"}
-    return states.get(answer.outcome, "undecided")
+    of_outcome = dict(zip(OUTCOMES, (RIGHT, WRONG, UNDECIDED, MISSING), strict=True))
+    table = np.array([*of_outcome.values(), UNCHECKED], dtype=np.int8)  # the last one is what -1 finds
+    states: Small = table[outcome[row]]
+    failed = s.error.codes[row] >= 0
+    states[failed] = np.where(s.finished[row][failed], MISSING, FAILED)
+    states[s.cut_off[row]] = CUT_OFF
+    told = human >= 0
+    states[told] = np.where(human[told] == 1, RIGHT, WRONG)
+    return states
 
 
-def final_answer_accuracy(cases: Sequence[Case], intervals: Intervals, empty: str) -> Json:
+def _opinions(of: dict[int, str], n: int, row: Rows, answer: Small) -> Small:
+    every = np.full(n, -1, dtype=np.int8)
+    for at, word in of.items():
+        every[at] = OPINIONS.index(word)
+    return np.where(answer == UNDECIDED, every[row], np.int8(-1)).astype(np.int8)
+
+
+def final_answer_accuracy(c: Cases, intervals: Intervals, empty: str) -> Json:
     """Share of solutions whose final answer is right, whatever the reasoning, over problems that have one.
 
     The value leaves out what could not be decided; `bounds` count that as all wrong and as all right. `lenient` is the
     same by the lenient reading, null where it decides nothing differently. `asked_model` counts what a model says of
-    the undecided ones, null where none was asked; it has no part in the value or the bounds.
+    the undecided ones, null where none was asked; it has no part in the value or the bounds. Bounds and counts are of
+    solutions, whatever their weight.
     """
-    asked = [c for c in cases if c.has_answer]
-    decided = [c for c in asked if c.answer not in OPEN]
+    asked = c.has_answer
     why = (
-        empty if not cases else "no problem of these has a final answer" if not asked else "no final answer was decided"
+        empty
+        if not len(c)
+        else "no problem of these has a final answer"
+        if not asked.any()
+        else "no final answer was decided"
     )
-    estimate = intervals.share([c.problem for c in decided], [c.answer == "right" for c in decided], why)
-    counts = Counter(c.answer for c in asked)
-    right, n = counts["right"], len(asked)
-    undecided = sum(counts[state] for state in OPEN)
-    bounds = {"low": right / n, "high": (right + undecided) / n, "n": n} if n else None
-    states: tuple[AnswerState, ...] = ("right", *NOT_RIGHT, *OPEN)
-    by_label = {"by_label": sum(c.by_label for c in asked)}
-    return estimate.as_json() | {
+    counts = np.bincount(c.answer[asked], minlength=len(STATES)).tolist()
+    right, n = counts[RIGHT], int(asked.sum())
+    bounds = {"low": right / n, "high": (right + sum(counts[UNDECIDED:])) / n, "n": n} if n else None
+    same = bool((c.lenient[asked] == c.answer[asked]).all())
+    return _decided(c, c.answer, intervals, why) | {
         "bounds": bounds,
-        "counts": {s: counts[s] for s in states} | by_label,
-        "lenient": _lenient(asked, intervals),
-        "asked_model": _asked_model(asked),
+        "counts": dict(zip(STATES, counts, strict=True)) | {"by_label": int(c.by_label[asked].sum())},
+        "lenient": None if same else _decided(c, c.lenient, intervals, "no final answer was decided"),
+        "asked_model": _asked_model(c),
     }
 
 
-def _lenient(asked: Sequence[Case], intervals: Intervals) -> Json | None:
-    if all(c.lenient == c.answer for c in asked):
-        return None
-    decided = [c for c in asked if c.lenient not in OPEN]
-    right = [c.lenient == "right" for c in decided]
-    return intervals.share([c.problem for c in decided], right, "no final answer was decided").as_json()
+def _decided(c: Cases, states: Small, intervals: Intervals, why: str) -> Json:
+    return _share(c, c.has_answer & (states < UNDECIDED), states == RIGHT, intervals, why)
 
 
-def _asked_model(asked: Sequence[Case]) -> dict[str, dict[str, int]] | None:
-    counts: dict[str, Counter[str]] = {}
-    for c in asked:
-        for model, said in c.opinions.items():
-            counts.setdefault(model, Counter())[said] += 1
-    return {m: {s: n[s] for s in ("equal", "different", "unsure", "error")} for m, n in sorted(counts.items())} or None
+def _share(c: Cases, of: Bools, values: Any, intervals: Intervals, why: str) -> Json:
+    """The mean of `values` over the rows `of`, as the design of the sample weighs them."""
+    strata = c.said.stratum.codes[of] if c.said.stratum.names else None
+    return intervals.share(c.problem.codes[of], values[of], why, c.said.weight[of], strata).as_json()
 
 
-def metrics(cases: Sequence[Case], tags: Sequence[str], intervals: Intervals, empty: str) -> Json:
-    """The keys of `human_gold` for one group of cases. `empty` says why there are none, where there are none."""
-    judged = [c for c in cases if c.said.verdict is not None]
-    three = [c for c in judged if not c.said.binary]
-    right = [c for c in judged if c.has_answer and c.answer == "right"]
-    tagged = [c for c in cases if c.said.tags is not None]
-    no_verdict = "none of these has a verdict" if cases else empty
-    no_three = "the labels only say pass or not" if judged else no_verdict
-    no_tags = "fallacies are not annotated" if cases else empty
+def _asked_model(c: Cases) -> dict[str, dict[str, int]] | None:
+    counts = {}
+    for model, said in c.opinions.items():
+        some = said[c.has_answer & (said >= 0)]
+        if len(some):
+            counts[model] = dict(zip(OPINIONS, np.bincount(some, minlength=len(OPINIONS)).tolist(), strict=True))
+    return counts or None
 
-    def share(of: Sequence[Case], hit: Callable[[Case], bool], why: str) -> Json:
-        return intervals.share([c.problem for c in of], [hit(c) for c in of], why).as_json()
 
-    def bears(tag: str) -> Callable[[Case], bool]:
-        return lambda c: tag in (c.said.tags or ())
+def metrics(c: Cases, tags: Sequence[str], intervals: Intervals, empty: str) -> Json:
+    """The keys of `human_gold` for one group of cases. `empty` says why there are none, where there are none.
 
-    given_right = share(right, lambda c: c.said.verdict == "correct", "")
-    if not right:
-        given_right = undefined("no solution has a right final answer and a verdict", 0, 0).as_json() | {"value": 0.0}
-    incorrect, partial, correct = VERDICTS
+    Where annotators tie, the row counts in part for each verdict that ties; `tied` is the number of such rows. Correct
+    given a correct final answer is a mean over the solutions whose answer is known to be right.
+    """
+    said = c.said
+    judged = said.shares.sum(axis=1) > 0
+    three = judged & ~said.binary
+    right = judged & c.has_answer & (c.answer == RIGHT)
+    no_verdict = "none of these has a verdict" if len(c) else empty
+    no_three = "the labels only say pass or not" if judged.any() else no_verdict
+    no_tags = "fallacies are not annotated" if len(c) else empty
+    incorrect, partial, correct = range(len(VERDICTS))
+
+    given_right = _share(c, right, said.shares[:, correct], intervals, "")
+    if not right.any():
+        given_right = undefined("no solution has a right final answer and a verdict").as_json() | {"value": 0.0}
     return {
-        "final_answer_accuracy": final_answer_accuracy(cases, intervals, empty),
+        "final_answer_accuracy": final_answer_accuracy(c, intervals, empty),
         "correct_given_correct_answer": given_right,
-        "correct": share(judged, lambda c: c.said.verdict == correct, no_verdict),
-        "partially_correct": share(three, lambda c: c.said.verdict == partial, no_three),
-        "incorrect": share(three, lambda c: c.said.verdict == incorrect, no_three),
-        "fallacies": {tag: share(tagged, bears(tag), no_tags) for tag in tags},
+        "correct": _share(c, judged, said.shares[:, correct], intervals, no_verdict),
+        "partially_correct": _share(c, three, said.shares[:, partial], intervals, no_three),
+        "incorrect": _share(c, three, said.shares[:, incorrect], intervals, no_three),
+        "tied": int(said.tied.sum()),
+        "fallacies": {tag: _share(c, said.tagged, said.tags[:, i], intervals, no_tags) for i, tag in enumerate(tags)},
     }
 
 
-def grouped(cases: Sequence[Case], figures: Callable[[Sequence[Case]], Json]) -> Json:
-    """The figures over all cases, and by model, by topic (problems without one are in none), by kind of answer."""
+def groupings(c: Cases) -> Iterator[tuple[str, Names]]:
+    """The ways in which figures are broken down. Rows without a name (a problem without a topic) are in no group."""
+    yield "by_model", c.model
+    yield "by_topic", c.topic
+    yield "by_answer_type", Names((~c.has_answer).astype(np.int32), ANSWER_TYPES)
+    yield "by_source", c.source
 
-    def by(key: Callable[[Case], str | None]) -> Json:
-        names = sorted({k for c in cases if (k := key(c)) is not None})
-        return {name: figures([c for c in cases if key(c) == name]) for name in names}
 
-    return {
-        "overall": figures(cases),
-        "by_model": by(lambda c: c.model),
-        "by_topic": by(lambda c: c.topic),
-        "by_answer_type": by(lambda c: "final_answer" if c.has_answer else "proof"),
+def grouped(c: Cases, figures: Callable[[Cases], Json]) -> Json:
+    """The figures over all cases, and by model, topic, kind of answer and source of the problem."""
+    return {"overall": figures(c)} | {
+        key: {name: figures(c.at(rows)) for name, rows in names.groups()} for key, names in groupings(c)
     }
+
+
+def errors_by_kind(of: Names) -> dict[str, int]:
+    """How many of each name there are."""
+    counts = Counter(of.names[i] for i in of.codes[of.codes >= 0].tolist())
+    return dict(sorted(counts.items()))

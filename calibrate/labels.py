@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
+from calibrate.columns import Solutions, read_solutions
 from calibrate.sample import ASKED, Sample, samples
 from calibrate.sheets import unguarded
 from generate.journal import BadInput, read, text_hash
 from generate.labels import HumanLabel
-from generate.solutions import Solution
 from generate.stage import Number, NumberMap, TextMap, settings
 from generate.study import Study, slug
 from generate.tables import Columns, Row, Table, read_rows
@@ -202,16 +202,22 @@ class Labels:
     """Their solution's text has changed since."""
 
 
-def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxonomy: Taxonomy) -> Labels:
+def collect(
+    study: Study,
+    added: Sequence[HumanLabel],
+    source: LabelSource,
+    taxonomy: Taxonomy,
+    solutions: Solutions | None = None,
+) -> Labels:
     """The labels of the study with those just read, which stand in the study's file of that source or soon will. Tags
-    get the taxonomy's own names.
+    get the taxonomy's own names. `solutions` are the study's, where they have been read already.
 
     Raises BadInput for a tag that is not in the taxonomy, and for an annotator who says two things of one solution.
     """
     target = label_file(study, source.name) if source.name is not None else None
     read_from = getattr(source, "path", None) or source.name
     unstated = source.sampling if isinstance(source, FromStudy) and source.sampling != "unknown" else None
-    solutions = study.solutions()
+    solutions = solutions or read_solutions(study)
     known: dict[Identity, tuple[HumanLabel, str]] = {}
     for file in sorted({*label_files(study), *([target] if target else [])}):
         here = {name: (x, str(file)) for name, x in newest(file).items()}
@@ -226,28 +232,27 @@ def collect(study: Study, added: Sequence[HumanLabel], source: LabelSource, taxo
                     f"{shown}: annotator '{label.annotator}' says something else of solution '{label.solution_id}' "
                     f"than in {other_shown}; give each annotator a name of their own (labels.annotator)"
                 )
-            solution = solutions.get(label.solution_id)
-            if name not in known or (solution and not is_of_another_text(label, solution)):
+            row = solutions.place.get(label.solution_id)
+            if name not in known or (row is not None and not _is_of_another_text(label, solutions.text_hash[row])):
                 known[name] = (label, shown)
     labels = Labels([], [], [])
     for _, (found, shown) in sorted(known.items(), key=lambda item: item[0]):
         label = _with_known_tags(found, shown, taxonomy)
         if label.sampling is None and unstated is not None:
             label = label.model_copy(update={"sampling": unstated})
-        solution = solutions.get(label.solution_id)
-        if solution is None:
+        row = solutions.place.get(label.solution_id)
+        if row is None:
             labels.unjoined.append(label)
-        elif is_of_another_text(label, solution):
+        elif _is_of_another_text(label, solutions.text_hash[row]):
             labels.changed.append(label)
         else:
             labels.counting.append(label)
     return labels
 
 
-def is_of_another_text(record: object, solution: Solution) -> bool:
-    """Whether a record was made for another text than the solution has now. A record without a hash is trusted."""
-    known = getattr(record, "text_hash", None)
-    return known is not None and known != text_hash(solution.text)
+def _is_of_another_text(label: HumanLabel, now: str | None) -> bool:
+    """Whether it was given for another text than the solution has now. A label without a hash is trusted."""
+    return label.text_hash is not None and label.text_hash != now
 
 
 def _no_such_tag(tag: str, taxonomy: Taxonomy) -> str:

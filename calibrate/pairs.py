@@ -1,52 +1,43 @@
-"""What a judge says held against what labels say: from pairs to the `agreement` block of metrics.json."""
+"""What a judge says held against what labels say: from two columns to the `agreement` block of metrics.json.
+
+Agreement is of the labelled rows, each counted once: a sample's weights enter shares and corrections, not these.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from calibrate.agreement import (
+    NEVER_SAID,
     NOT_NAMED,
+    Need,
     cohen_kappa,
     f1,
+    gwet_ac1,
     kendall,
-    macro_f1,
+    macro,
+    mcc,
     pearson,
+    precision,
+    recall,
     spearman,
+    steps,
+    two_sided_alpha,
     weighted_kappa,
     why_degenerate,
     why_undefined,
 )
-from calibrate.intervals import Array, Estimate, Formula, Intervals, Sums, ratio, undefined
+from calibrate.columns import Bools, Said, Small
+from calibrate.intervals import Array, Codes, Estimate, Formula, Intervals, Sums, ratio, undefined
 from generate.labels import VERDICTS
 
 Json = dict[str, Any]
 MOST_CELLS = 50_000_000
 """A table of points larger than this (different values of either side x rows) gets no rank figures."""
-
-
-@dataclass(frozen=True)
-class Said:
-    """What one side says of one solution."""
-
-    verdict: str | None = None
-    binary: bool = False
-    """Only pass (`correct`) or not was said."""
-    points: float | None = None
-    max_points: float | None = None
-    tags: frozenset[str] | None = None
-    """Null: not annotated."""
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One labelled solution, and what the judge says of it; null where the judge failed on it."""
-
-    problem: str
-    label: Said
-    judge: Said | None
-
+CORRECT = VERDICTS.index("correct")
 
 Missing = Literal["leave_out", "wrong"]
 
@@ -66,15 +57,17 @@ class Terms:
     """Points from which on a solution passes; null: it passes when its verdict is `correct`."""
 
 
-def agreement(pairs: Sequence[Pair], terms: Terms, intervals: Intervals) -> Json:
-    """The agreement block: `verdict`, `pass`, `points`, `fallacies`."""
-    if terms.missing == "leave_out":
-        pairs = [p for p in pairs if p.judge is not None]
+def agreement(problem: Codes, label: Said, judge: Said, terms: Terms, intervals: Intervals) -> Json:
+    """The agreement block: `verdict`, `pass`, `points`, `fallacies`. The two sides speak of the same solutions in the same
+    order, and `problem` names their problems; the label's side never fails."""
+    if terms.missing == "leave_out" and judge.failed.any():
+        met = ~judge.failed
+        problem, label, judge = problem[met], label.at(met), judge.at(met)
     return {
-        "verdict": _verdict(pairs, intervals),
-        "pass": _pass(pairs, terms.pass_threshold, intervals),
-        "points": _points(pairs, intervals),
-        "fallacies": _fallacies(pairs, terms.tags, intervals),
+        "verdict": _verdict(problem, label, judge, intervals),
+        "pass": _pass(problem, label, judge, terms.pass_threshold, intervals),
+        "points": _points(problem, label, judge, intervals),
+        "fallacies": _fallacies(problem, label, judge, terms.tags, intervals),
     }
 
 
@@ -82,77 +75,133 @@ def agreement(pairs: Sequence[Pair], terms: Terms, intervals: Intervals) -> Json
 
 
 @dataclass(frozen=True)
-class Column:
-    """Two sides' words for the same solutions, in the same order. `empty` says why there are none, if so it is."""
+class Coded:
+    """Two sides' words for n solutions, as places in `names`. The judge's is -1 where it failed, which is counted as
+    another word than the label's. `empty` says why there is no row, if so it is."""
 
-    problems: list[str]
-    label: list[Any]
-    judge: list[Any]
+    problem: Codes
+    label: Codes
+    judge: Codes
+    names: Sequence[str]
     empty: str
 
-    def about(self, value: Any) -> "Column":
-        """Whether each side says `value`."""
-        return Column(self.problems, [a == value for a in self.label], [b == value for b in self.judge], self.empty)
+    @property
+    def k(self) -> int:
+        return len(self.names)
 
-    def hits(self) -> Array:
-        """Of true-or-false words: rows (n, 3) of true positive, false positive, false negative."""
-        label, judge = np.array(self.label, dtype=bool), np.array(self.judge, dtype=bool)
-        return np.stack([label & judge, ~label & judge, label & ~judge], axis=-1).astype(np.float64).reshape(-1, 3)
+    @cached_property
+    def sums(self) -> Sums:
+        """By problem: the k x k cells of the table, the label in rows, then k cells for the judge's failures."""
+        k = self.k
+        cells = np.where(self.judge < 0, k * k + self.label, self.label.astype(np.intp) * k + self.judge)
+        return Sums.of_cells(self.problem, cells, k * k + k)
 
-    def table(self, rows: Sequence[Any], columns: Sequence[Any]) -> Sums:
-        """Sums whose total is the table of counts, flattened: the label's word in rows, the judge's in columns."""
-        at_row, at_column = ({value: i for i, value in enumerate(side)} for side in (rows, columns))
-        cells = np.zeros((len(self.problems), len(rows) * len(columns)))
-        for i, (a, b) in enumerate(zip(self.label, self.judge, strict=True)):
-            cells[i, at_row[a] * len(columns) + at_column[b]] = 1
-        return Sums(self.problems, cells)
+    def table(self, sums: Array) -> Array:
+        return sums[..., : self.k * self.k].reshape(*sums.shape[:-1], self.k, self.k)
+
+    def hits(self, sums: Array, word: int) -> Array:
+        """True positives, false positives and false negatives of one word, (..., 3)."""
+        table = self.table(sums)
+        tp = table[..., word, word]
+        named, borne = table[..., :, word].sum(axis=-1), table[..., word, :].sum(axis=-1)
+        return np.stack([tp, named - tp, borne + sums[..., self.k * self.k + word] - tp], axis=-1)
+
+    def all_hits(self, sums: Array) -> Array:
+        """Those of all words, (..., 3 k)."""
+        return np.concatenate([self.hits(sums, word) for word in range(self.k)], axis=-1)
 
     def same(self, intervals: Intervals) -> Estimate:
         """Share of solutions on which both say the same."""
-        return intervals.share(self.problems, [a == b for a, b in zip(self.label, self.judge, strict=True)], self.empty)
+        return intervals.share(self.problem, self.label == self.judge, self.empty)
 
-    def kappa(
-        self, labels: Sequence[Any], intervals: Intervals, names: Sequence[str] = (), weighted: bool = False
+    def chance_corrected(
+        self, intervals: Intervals, formula: Formula, weights: Array, need: Need = "chance"
     ) -> Estimate:
-        k, names = len(labels), names or labels
-        sums = self.table(labels, labels)
-        table = sums.total.reshape(k, k)
-        steps = np.abs(np.subtract.outer(np.arange(k), np.arange(k))).astype(np.float64)
-        weights = steps**2 if weighted else np.sign(steps)
+        """A kappa, or what resembles one, of the solutions on which both say something. `weights` (k, k) says how much
+        words disagree, for the interval of a judge that never did."""
+        total = self.table(self.sums.total)
+        both = self.judge >= 0
 
         def perfect(u: float) -> tuple[float, float]:
             """As if a share u disagreed as much as two can, with the frequencies as they are."""
-            by_chance = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum() ** 2
-            return max(-1.0, 1 - u * float(weights.max() / (weights * by_chance).sum())), 1.0
+            by_chance = np.outer(total.sum(axis=1), total.sum(axis=0)) / total.sum() ** 2
+            expected = float((weights * by_chance).sum())
+            return (max(-1.0, 1 - u * float(weights.max()) / expected) if expected > 0 else 1 - u), 1.0
 
         return intervals.figure(
-            sums,
-            _on(weighted_kappa if weighted else cohen_kappa, (k, k)),
+            self.sums,
+            lambda sums: formula(self.table(sums)),
             self.empty,
-            why_undefined("chance", table, names),
-            why_degenerate(table, names),
-            perfect if np.trace(table) == table.sum() else None,
-        )
+            why_undefined(need, total, self.names) if both.any() else None,
+            why_degenerate(total, self.names) if need == "chance" else None,
+            perfect if np.trace(total) == total.sum() else None,
+            (int(both.sum()), _count(self.problem[both])),
+        )  # fmt: skip
 
-    def one_class(self, intervals: Intervals) -> dict[str, Estimate]:
-        """Of true-or-false words: precision (a share of those that the judge names), recall (of those that the labels
-        name), and F1."""
-        claimed = [(p, a) for p, a, b in zip(self.problems, self.label, self.judge, strict=True) if b]
-        named = [(p, b) for p, a, b in zip(self.problems, self.label, self.judge, strict=True) if a]
-        never = "the judge never says it" if self.problems else self.empty
-        not_named = NOT_NAMED if self.problems else self.empty
-        return {
-            "precision": intervals.share([p for p, _ in claimed], [a for _, a in claimed], never),
-            "recall": intervals.share([p for p, _ in named], [b for _, b in named], not_named),
-            "f1": _f1(self.problems, self.hits(), not_named, intervals),
+    def agreement_by_chance(self, intervals: Intervals, orders: bool = False) -> dict[str, Estimate]:
+        """Figures that take off what chance gives; those that know the words' order where there is one."""
+        differ = steps(self.k, 0)
+        kappa = self.chance_corrected(intervals, cohen_kappa, differ)
+        figures = {"cohen_kappa": kappa}
+        if orders:
+            linear, quadratic = steps(self.k, 1), steps(self.k, 2)
+            ordinal = self.chance_corrected(intervals, lambda t: two_sided_alpha(t, "ordinal"), quadratic)
+            figures |= {
+                "linear_kappa": self.chance_corrected(intervals, lambda t: weighted_kappa(t, linear), linear),
+                "weighted_kappa": self.chance_corrected(intervals, weighted_kappa, quadratic),
+                "krippendorff_alpha_ordinal": ordinal,
+            }
+        alpha = self.chance_corrected(intervals, two_sided_alpha, differ)
+        return figures | {
+            "krippendorff_alpha": alpha,
+            "gwet_ac1": self._ac1(intervals),
+            "mcc": self.chance_corrected(intervals, mcc, differ, "both vary"),
         }
 
+    def _ac1(self, intervals: Intervals) -> Estimate:
+        total = self.table(self.sums.total)
+        both = self.judge >= 0
+        never_differ = np.trace(total) == total.sum()
 
-def _f1(problems: Sequence[str], hits: Array, empty: str, intervals: Intervals) -> Estimate:
-    """F1 of rows (n, 3), as `Column.hits` gives them; it rests on the rows that either side names."""
-    some = hits.sum(axis=1) > 0
-    sums = Sums([p for p, s in zip(problems, some, strict=True) if s], hits[some])
-    tp, fp, fn = sums.total
+        def perfect(u: float) -> tuple[float, float]:
+            used = total.sum(axis=0) / total.sum()
+            return max(-1.0, 1 - u / (1 - float((used * (1 - used)).sum()) / (self.k - 1))), 1.0
+
+        return intervals.figure(
+            self.sums, lambda sums: gwet_ac1(self.table(sums)), self.empty,
+            without_spread=perfect if never_differ else None, rests_on=(int(both.sum()), _count(self.problem[both])),
+        )  # fmt: skip
+
+    def one_class(self, word: int, intervals: Intervals) -> dict[str, Estimate]:
+        """Of one word: precision (a share of those that the judge names), recall (of those that the labels name), F1."""
+        some = len(self.problem) > 0
+        claimed, named = self.judge == word, self.label == word
+        not_named = NOT_NAMED if some else self.empty
+        return {
+            "precision": intervals.share(self.problem[claimed], named[claimed], NEVER_SAID if some else self.empty),
+            "recall": intervals.share(self.problem[named], claimed[named], not_named),
+            "f1": self.f1(word, intervals),
+        }
+
+    def f1(self, word: int, intervals: Intervals) -> Estimate:
+        """It rests on the rows that either side names."""
+        some = len(self.problem) > 0
+        return _f1(self.sums, lambda sums: self.hits(sums, word), NOT_NAMED if some else self.empty, intervals)
+
+    def macros(self, intervals: Intervals) -> dict[str, Estimate]:
+        return _macros(self.sums, self.all_hits, self.empty, intervals)
+
+
+def _count(problems: Codes) -> int:
+    """How many different ones."""
+    return int((np.bincount(problems) > 0).sum()) if len(problems) else 0
+
+
+def _f1(sums: Sums, hits: Formula, empty: str, intervals: Intervals) -> Estimate:
+    """F1 of the counts that `hits` takes from sums; it rests on the rows that either side names."""
+    total = hits(sums.total)
+    tp, fp, fn = total
+    rests_on = int(total.sum()), int((hits(sums.by_problem).sum(axis=-1) > 0).sum())
 
     def perfect(u: float) -> tuple[float, float]:
         """F1 = 2 J / (1 + J), where J is the share that both sides name of what either names."""
@@ -162,32 +211,37 @@ def _f1(problems: Sequence[str], hits: Array, empty: str, intervals: Intervals) 
         return 0.0, 2 * u / (1 + u)
 
     spread = hopeless if tp == 0 else perfect if fp + fn == 0 else None
-    return intervals.figure(sums, f1, empty, why_undefined("support", sums.total), without_spread=spread)
+    why = why_undefined("support", total)
+    return intervals.figure(sums, lambda s: f1(hits(s)), empty, why, without_spread=spread, rests_on=rests_on)
 
 
-def _macro_f1(problems: Sequence[str], hits: Sequence[Array], empty: str, intervals: Intervals) -> Estimate:
-    """Mean F1 over the classes that the labels bear."""
-    sums = Sums(problems, np.concatenate(hits, axis=1))
-    why = why_undefined("support", np.sum(hits, axis=(0, 1)))
-    borne = [h for h in hits if h[:, 0].sum() + h[:, 2].sum() > 0]
+def _part(hits: Formula, start: int) -> Formula:
+    """Three numbers of those that `hits` takes."""
+    return lambda sums: hits(sums)[..., start : start + 3]
+
+
+def _macros(sums: Sums, hits: Formula, empty: str, intervals: Intervals) -> dict[str, Estimate]:
+    """Mean precision, recall and F1 over the classes that the labels bear, from `hits` (..., 3 k)."""
+    each = hits(sums.total).reshape(-1, 3)
+    why = why_undefined("support", each.sum(axis=0)) if sums.n else None
+    borne = [i for i in range(len(each)) if each[i, 0] + each[i, 2] > 0]
+    constant = all(each[i, 0] == 0 or each[i, 1:].sum() == 0 for i in borne)
 
     def without_spread(_: float) -> tuple[float, float] | None:
-        """The mean of the classes' own intervals; null where one of them has none."""
-        each = [_f1(problems, h, "", intervals) for h in borne]
-        lows, highs = [e.low for e in each if e.low is not None], [e.high for e in each if e.high is not None]
-        return (float(np.mean(lows)), float(np.mean(highs))) if len(lows) == len(highs) == len(each) else None
+        """The mean of the classes' own intervals of F1; null where one of them has none."""
+        own = [_f1(sums, _part(hits, 3 * i), "", intervals) for i in borne]
+        lows, highs = [e.low for e in own if e.low is not None], [e.high for e in own if e.high is not None]
+        return (float(np.mean(lows)), float(np.mean(highs))) if len(lows) == len(highs) == len(own) else None
 
-    constant = all(h[:, 0].sum() == 0 or h[:, 1:].sum() == 0 for h in borne)
-    return intervals.figure(sums, macro_f1, empty, why, without_spread=without_spread if constant else None)
+    def mean(formula: Callable[[Array], Array]) -> Estimate:
+        spread = without_spread if constant else None
+        return intervals.figure(sums, lambda s: macro(formula, hits(s)), empty, why, without_spread=spread)
 
-
-def _on(formula: Callable[[Array], Array], shape: tuple[int, int]) -> Formula:
-    """The formula for a table, as one for its flattened form."""
-    return lambda flat: formula(flat.reshape(*flat.shape[:-1], *shape))
+    return {"macro_precision": mean(precision), "macro_recall": mean(recall), "macro_f1": mean(f1)}
 
 
-def _empty(pairs: Sequence[Pair], what: str, labelled: bool) -> str:
-    if not pairs:
+def _empty(rows: int, what: str, labelled: bool) -> str:
+    if not rows:
         return "no solution has both a label and this judge's verdict"
     return f"no {what} by this judge" if labelled else f"no {what} in the labels"
 
@@ -196,127 +250,103 @@ def _json(figures: dict[str, Estimate]) -> Json:
     return {name: estimate.as_json() for name, estimate in figures.items()}
 
 
-def _same_scale(label: Said, judge: Said) -> bool:
-    return label.max_points is None or judge.max_points is None or label.max_points == judge.max_points
+def _same_scale(label: Said, judge: Said) -> Bools:
+    """Rows whose points are out of the same; those that do not tell are trusted."""
+    same: Bools = np.isnan(label.max_points) | np.isnan(judge.max_points) | (label.max_points == judge.max_points)
+    return same
 
 
 # --- the blocks -------------------------------------------------------------------------------------------------------
 
 
-def _verdict(pairs: Sequence[Pair], intervals: Intervals) -> Json:
-    labelled = [p for p in pairs if p.label.verdict is not None and not p.label.binary]
-    rows = [p for p in labelled if p.judge is None or p.judge.verdict is not None]
-    empty = _empty(pairs, "verdict", bool(labelled))
-    if not labelled and any(p.label.binary for p in pairs):
+def _verdict(problem: Codes, label: Said, judge: Said, intervals: Intervals) -> Json:
+    labelled = (label.verdict >= 0) & ~label.binary
+    rows = labelled & (judge.failed | (judge.verdict >= 0))
+    empty = _empty(len(label), "verdict", bool(labelled.any()))
+    if not labelled.any() and label.binary.any():
         empty = "the labels only say pass or not: only pass figures are comparable"
-
-    def column(of: Sequence[Pair]) -> Column:
-        judge = [p.judge.verdict if p.judge else None for p in of]
-        return Column([p.problem for p in of], [p.label.verdict for p in of], judge, empty)
-
-    with_lost, both = column(rows), column([p for p in rows if p.judge])
-    hits = [with_lost.about(v).hits() for v in VERDICTS]
-    figures = {
-        "accuracy": with_lost.same(intervals),
-        "cohen_kappa": both.kappa(VERDICTS, intervals),
-        "weighted_kappa": both.kappa(VERDICTS, intervals, weighted=True),
-        "macro_f1": _macro_f1(with_lost.problems, hits, empty, intervals),
-    }
-    confusion = both.table(VERDICTS, VERDICTS).total.reshape(len(VERDICTS), -1)
-    return _json(figures) | {
+    coded = Coded(problem[rows], label.verdict[rows], judge.verdict[rows], VERDICTS, empty)
+    figures = {"accuracy": coded.same(intervals)} | coded.agreement_by_chance(intervals, orders=True)
+    support = np.bincount(coded.label, minlength=coded.k).tolist()
+    return _json(figures | coded.macros(intervals)) | {
         "labels": list(VERDICTS),
-        "confusion": confusion.astype(int).tolist(),
-        "by_class": {
-            v: _json(with_lost.about(v).one_class(intervals)) | {"support": with_lost.label.count(v)} for v in VERDICTS
-        },
+        "confusion": coded.table(coded.sums.total).astype(int).tolist(),
+        "by_class": {v: _json(coded.one_class(i, intervals)) | {"support": support[i]} for i, v in enumerate(VERDICTS)},
     }
 
 
-def passes(said: Said, threshold: float | None) -> bool | None:
-    """Whether a solution passes, as one side has it; null where that side does not say."""
-    if threshold is None:
-        return None if said.verdict is None else said.verdict == "correct"
-    return None if said.points is None else said.points >= threshold
+def passes(said: Said, threshold: float | None) -> Small:
+    """Whether each solution passes, as one side has it: 1 or 0; -1 where that side does not say."""
+    with np.errstate(invalid="ignore"):
+        known = said.verdict >= 0 if threshold is None else ~np.isnan(said.points)
+        passing = said.verdict == CORRECT if threshold is None else said.points >= threshold
+    return np.where(known, passing, -1).astype(np.int8)
 
 
-def _pass(pairs: Sequence[Pair], threshold: float | None, intervals: Intervals) -> Json:
-    rows, labelled = [], False
-    for pair in pairs:
-        known = passes(pair.label, threshold)
-        labelled = labelled or known is not None
-        judged = (not known) if pair.judge is None else passes(pair.judge, threshold)
-        comparable = threshold is None or pair.judge is None or _same_scale(pair.label, pair.judge)
-        if known is not None and judged is not None and comparable:
-            rows.append((pair.problem, known, judged))
-    empty = _empty(pairs, "verdict" if threshold is None else "points", labelled)
-    column = Column([p for p, _, _ in rows], [a for _, a, _ in rows], [b for _, _, b in rows], empty)
-    figures = {
-        "accuracy": column.same(intervals),
-        "cohen_kappa": column.kappa((False, True), intervals, ("not passed", "passed")),
-        **column.one_class(intervals),
-    }
-    return _json(figures) | {"threshold": threshold}
+def _pass(problem: Codes, label: Said, judge: Said, threshold: float | None, intervals: Intervals) -> Json:
+    known, judged = passes(label, threshold), passes(judge, threshold)
+    judged = np.where(judge.failed & (known >= 0), 1 - known, judged)
+    rows = (known >= 0) & (judged >= 0)
+    if threshold is not None:
+        rows &= judge.failed | _same_scale(label, judge)
+    empty = _empty(len(label), "verdict" if threshold is None else "points", bool((known >= 0).any()))
+    coded = Coded(problem[rows], known[rows], judged[rows], ("not passed", "passed"), empty)
+    figures = {"accuracy": coded.same(intervals)} | coded.agreement_by_chance(intervals)
+    return _json(figures | coded.one_class(1, intervals)) | {"threshold": threshold}
 
 
-def _points(pairs: Sequence[Pair], intervals: Intervals) -> Json:
-    labelled = [p for p in pairs if p.label.points is not None]
-    judged = [p for p in labelled if p.judge and p.judge.points is not None]
-    both = [p for p in judged if p.judge and _same_scale(p.label, p.judge)]
-    lost = [p for p in labelled if p.judge is None]
-    empty = _empty(pairs, "points", bool(labelled))
-    if judged and not both:
+def _points(problem: Codes, label: Said, judge: Said, intervals: Intervals) -> Json:
+    labelled = ~np.isnan(label.points)
+    judged = labelled & ~np.isnan(judge.points) & ~judge.failed
+    both = judged & _same_scale(label, judge)
+    rows = both | (labelled & judge.failed)
+    empty = _empty(len(label), "points", bool(labelled.any()))
+    if judged.any() and not both.any():
         empty = "the judge's points are on another scale than the labels'"
-    x = [float(p.label.points or 0) for p in both]
-    y = [float(p.judge.points or 0) for p in both if p.judge]
-    joint = Column([p.problem for p in both], x, y, empty)
 
-    problems = [p.problem for p in both + lost]
-    top = np.array([float(p.label.max_points or np.nan) for p in both + lost])
-    apart = np.concatenate([np.abs(np.array(y) - np.array(x)), top[len(both) :]])
-    ones = np.ones(len(problems))
+    x, y, top, at = label.points[rows], judge.points[rows], label.max_points[rows], problem[rows]
+    apart = np.where(judge.failed[rows], top, np.abs(y - x))
+    ones = np.ones(len(at))
     no_top = "the labels do not say how many points there are" if np.isnan(top).any() else None
-    all_exact = bool(problems) and not apart.any()
-    most = float(top.max()) if problems and no_top is None else None
+    all_exact = len(at) > 0 and not apart.any()
+    most = float(top.max()) if len(at) and no_top is None else None
 
+    def mean(
+        of: Codes, values: Array, why: str | None, spread: Callable[[float], tuple[float, float]] | None
+    ) -> Estimate:
+        sums = Sums(of, np.stack([values, np.ones(len(values))], axis=-1))
+        return intervals.figure(sums, ratio, empty, why, without_spread=spread)
+
+    share_of_top = np.divide(apart, top, out=np.full(len(at), np.nan), where=ones > 0)
+    difference = (judge.points - label.points)[both]
+    known = all_exact and most is not None
     figures = {
-        "exact": intervals.share(problems, (apart == 0).tolist(), empty),
-        "mae": intervals.figure(
-            Sums(problems, np.stack([apart, ones], axis=-1)),
-            ratio,
-            empty,
-            no_top if np.isnan(apart).any() else None,
-            without_spread=(lambda u: (0.0, u * most)) if all_exact and most is not None else None,
-        ),
-        "nmae": intervals.figure(
-            Sums(problems, np.stack([apart / top, ones], axis=-1)),
-            ratio,
-            empty,
-            no_top,
-            without_spread=(lambda u: (0.0, u)) if all_exact else None,
-        ),
-        "bias": intervals.figure(
-            Sums(joint.problems, np.stack([np.array(y) - np.array(x), np.ones(len(both))], axis=-1)),
-            ratio,
-            empty,
-            without_spread=(lambda u: (-u * most, u * most)) if all_exact and most is not None else None,
-        ),
-        **_correlations(joint, intervals),
-    }
+        "exact": intervals.share(at, apart == 0, empty),
+        "mae": mean(at, apart, no_top if np.isnan(apart).any() else None, (lambda u: (0.0, u * most)) if known else None),  # type: ignore[operator]
+        "nmae": mean(at, share_of_top, no_top, (lambda u: (0.0, u)) if all_exact else None),
+        "bias": mean(problem[both], difference, None, (lambda u: (-u * most, u * most)) if known else None),  # type: ignore[operator]
+        **_correlations(problem[both], label.points[both], judge.points[both], empty, intervals),
+    }  # fmt: skip
     return _json(figures)
 
 
-def _correlations(joint: Column, intervals: Intervals) -> dict[str, Estimate]:
+def _correlations(problem: Codes, label: Array, judge: Array, empty: str, intervals: Intervals) -> dict[str, Estimate]:
     """Pearson, Spearman and Kendall from the table of how often each two points meet."""
-    x, y = sorted(set(joint.label)), sorted(set(joint.judge))
+    x, y = np.unique(label), np.unique(judge)
     shape = (len(x), len(y))
-    if len(x) * len(y) * len(joint.problems) > MOST_CELLS:
+    if len(x) * len(y) * len(problem) > MOST_CELLS:
         return dict.fromkeys(("pearson", "spearman", "kendall"), undefined("too many different points"))
-    sums = joint.table(x, y)
-    why = why_undefined("spread", sums.total.reshape(shape))
+    cells = np.searchsorted(x, label) * len(y) + np.searchsorted(y, judge)
+    sums = Sums.of_cells(problem, cells, len(x) * len(y))
+    why = why_undefined("spread", sums.total.reshape(shape)) if sums.n else None
+
+    def on(formula: Formula) -> Formula:
+        return lambda flat: formula(flat.reshape(*flat.shape[:-1], *shape))
+
     formulas: dict[str, Formula] = {
-        "pearson": lambda table: pearson(table, np.array(x), np.array(y)),
-        "spearman": spearman,
-        "kendall": kendall,
+        "pearson": on(lambda table: pearson(table, x, y)),
+        "spearman": on(spearman),
+        "kendall": on(kendall),
     }
 
     def perfect(u: float) -> tuple[float, float]:
@@ -325,47 +355,55 @@ def _correlations(joint: Column, intervals: Intervals) -> dict[str, Estimate]:
 
     figures = {}
     for name, formula in formulas.items():
-        value = None if why or not sums.n else float(_on(formula, shape)(sums.total))
+        value = None if why or not sums.n else float(formula(sums.total))
         rising = value is not None and value > 0
         spread = perfect if value is not None and abs(value) > 1 - 1e-9 else None
-        figures[name] = intervals.figure(sums, _on(formula, shape), joint.empty, why, without_spread=spread)
+        figures[name] = intervals.figure(sums, formula, empty, why, without_spread=spread)
     return figures
 
 
-def _fallacies(pairs: Sequence[Pair], tags: Sequence[str], intervals: Intervals) -> Json:
-    labelled = [p for p in pairs if p.label.tags is not None]
-    rows = [
-        (p.problem, p.label.tags, p.judge.tags)
-        for p in labelled
-        if p.label.tags is not None and p.judge and p.judge.tags is not None
+def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], intervals: Intervals) -> Json:
+    labelled = label.tagged
+    rows = labelled & judge.tagged
+    empty = _empty(len(label), "fallacy tags", bool(labelled.any()))
+    at, a, b = problem[rows], label.tags[rows] > 0.5, judge.tags[rows] > 0.5
+    some = len(at) > 0
+    each = [
+        Coded(at, a[:, i].astype(np.int8), b[:, i].astype(np.int8), ("absent", "present"), empty)
+        for i in range(len(tags))
     ]
-    empty = _empty(pairs, "fallacy tags", bool(labelled))
-    problems = [p for p, _, _ in rows]
-    columns = {
-        tag: Column(problems, [tag in a for _, a, _ in rows], [tag in b for _, _, b in rows], empty) for tag in tags
-    }
     block: Json = {}
-    for tag, column in columns.items():
+    for tag, coded in zip(tags, each, strict=True):
         figures = {
-            **column.one_class(intervals),
-            "kappa": column.kappa((False, True), intervals, ("absent", "present")),
-            "prevalence": intervals.share(problems, column.label, empty),
+            **coded.one_class(1, intervals),
+            "kappa": coded.chance_corrected(intervals, cohen_kappa, steps(2, 0)),
+            "prevalence": intervals.share(at, coded.label == 1, empty),
         }
-        block[tag] = _json(figures) | {"support": sum(column.label)}
+        block[tag] = _json(figures) | {"support": int(coded.label.sum())}
 
-    hits = [column.hits() for column in columns.values()]
-    pooled = np.sum(hits, axis=0)
-    shared = [len(a & b) / len(a | b) if a | b else 1.0 for _, a, b in rows]  # two empty sets are the same set
-    spread = {1.0: lambda u: (1 - u, 1.0), 0.0: lambda u: (0.0, u)}.get(shared[0]) if len(set(shared)) == 1 else None
+    union = (a | b).sum(axis=1)
+    shared = np.divide((a & b).sum(axis=1), union, out=np.ones(len(at)), where=union > 0)  # two empty sets are the same
+    spreads = {1.0: lambda u: (1 - u, 1.0), 0.0: lambda u: (0.0, u)}
+    spread = spreads.get(float(shared[0])) if some and (shared == shared[0]).all() else None
+    joint = Sums(at, np.zeros((len(at), 0)))
+    joint.by_problem = np.concatenate([coded.hits(coded.sums.by_problem, 1) for coded in each], axis=-1)
+
+    def pooled(sums: Array) -> Array:
+        of_all: Array = sums.reshape(*sums.shape[:-1], len(tags), 3).sum(axis=-2)
+        return of_all
+
+    borne = a.any(axis=0)
+    claimed, present = b.ravel(), a.ravel()
+    at_each = np.repeat(at, len(tags))
+    not_named = NOT_NAMED if some else empty
     overall = {
-        "micro_f1": _f1(problems, pooled, NOT_NAMED if rows else empty, intervals),
-        "macro_f1": _macro_f1(problems, hits, empty, intervals),
+        "micro_precision": intervals.share(at_each[claimed], present[claimed], NEVER_SAID if some else empty),
+        "micro_recall": intervals.share(at_each[present], claimed[present], not_named),
+        "micro_f1": _f1(joint, pooled, not_named, intervals),
+        **_macros(joint, lambda sums: sums, empty, intervals),
         "jaccard": intervals.figure(
-            Sums(problems, np.array([[j, 1.0] for j in shared]).reshape(-1, 2)),
-            ratio,
-            empty,
-            without_spread=spread,
+            Sums(at, np.stack([shared, np.ones(len(at))], axis=-1)), ratio, empty, without_spread=spread
         ),
-        "exact": intervals.share(problems, [a == b for _, a, b in rows], empty),
+        "exact": intervals.share(at, (a == b).all(axis=1), empty),
     }
-    return block | _json(overall)
+    return block | _json(overall) | {"tags_with_support": int(borne.sum())}

@@ -26,7 +26,14 @@ JUDGE_FIGURES = (  # heading, where it stands in an agreement block, whether it 
     ("Spearman", ("points", "spearman"), False),
     ("MAE", ("points", "mae"), False),
 )
-GROUPS = {"by_model": "by model", "by_topic": "by topic", "by_answer_type": "by kind of problem"}
+CHANCE_CORRECTED = ("cohen", "linear", "weighted", "krippendorff", "gwet", "mcc")
+"""Figures that are no shares: they may be below 0."""
+GROUPS = {
+    "by_model": "by model",
+    "by_topic": "by topic",
+    "by_answer_type": "by kind of problem",
+    "by_source": "by source",
+}
 OPINIONS = ("equal", "different", "unsure", "error")
 EXPECTATIONS = {
     "incorrect": "incorrect",
@@ -72,7 +79,7 @@ def whole(estimate: Json, percent: bool) -> str:
 
 
 def remark(estimate: Json) -> str:
-    return str(estimate.get("degenerate") or estimate.get("why") or "")
+    return str(estimate.get("degenerate") or estimate.get("why") or estimate.get("warning") or "")
 
 
 def about(estimate: Json) -> str:
@@ -286,8 +293,9 @@ def details(name: str, block: Json, against: str) -> list[Section]:
                 3,
             )
         )
-    tags = {t: e for t, e in block["fallacies"].items() if "support" in e}
-    overall = {k: e for k, e in block["fallacies"].items() if "support" not in e}
+    figures_of = {k: e for k, e in block["fallacies"].items() if isinstance(e, dict)}
+    tags = {t: e for t, e in figures_of.items() if "support" in e}
+    overall = {k: e for k, e in figures_of.items() if "support" not in e}
     if overall["exact"]["n"]:
         rows = [
             [
@@ -298,10 +306,16 @@ def details(name: str, block: Json, against: str) -> list[Section]:
             for t, e in tags.items()
         ]
         words = [f"{k.replace('_', ' ')}: {whole(e, True)}" for k, e in overall.items()]
+        words.append(f"macro means are over the {block['fallacies']['tags_with_support']} tags that a label bears")
         header = ["fallacy", "support", "prevalence", "precision", "recall", "F1", "kappa"]
         sections.append(Section(f"{name} against {against}: fallacies", ["; ".join(words)], header, rows, 3))
     figures = [
-        [f"{part}: {k.replace('_', ' ')}", whole(e, part != "points" and "kappa" not in k), e["method"], remark(e)]
+        [
+            f"{part}: {k.replace('_', ' ')}",
+            whole(e, part != "points" and not k.startswith(CHANCE_CORRECTED)),
+            e["method"],
+            remark(e),
+        ]
         for part in ("verdict", "pass", "points")
         for k, e in block[part].items()
         if isinstance(e, dict) and "value" in e and e["n"]
@@ -493,10 +507,10 @@ def how_to_read(m: Json) -> Section:
     return Section(
         "How to read this",
         [
-            "Intervals are 95% intervals. Where problems have several solutions, these are not independent, and whole "
-            f"problems are resampled ({settings['resamples']} times, seed {settings['seed']}); with fewer than ten "
-            "problems a share gets the Wilson interval as if each problem were one row, and other figures none. "
-            "Elsewhere shares have Wilson's interval.",
+            "Intervals are 95% intervals, and count problems, since solutions of one problem are not independent. Shares: "
+            "Wilson's, with the effective number of rows that the variance between problems leaves, and t quantiles. Other "
+            f"figures: a BCa bootstrap over problems ({settings['resamples']} resamples, seed {settings['seed']}), and none "
+            "with fewer than ten problems. A remark says where few problems or few cases may make one too narrow.",
             f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially "
             "correct, correct. A kappa marked * is degenerate: one side says the same of every solution.",
             "Of several annotators the verdict counts that more of them give than any other, the median of their "

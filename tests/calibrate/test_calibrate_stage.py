@@ -193,22 +193,3 @@ def test_start_up_imports_nothing_heavy(make: Maker) -> None:
     code = "import sys, calibrate.__main__; print([m for m in ('sklearn', 'scipy', 'torch', 'dspy', 'vllm') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == "[]", run.stderr
-
-
-def test_two_hundred_rows_and_four_judges_take_seconds(make: Maker) -> None:
-    import random
-
-    from calibrate.intervals import Intervals
-    from calibrate.pairs import Pair, Said, Terms, agreement
-
-    rng = random.Random(0)
-    verdicts = ("incorrect", "partially_correct", "correct")
-
-    def any_said() -> Said:
-        return Said(rng.choice(verdicts), False, float(rng.randrange(8)), 7.0, frozenset(rng.sample("abcdef", 2)))
-
-    began = time.monotonic()
-    for _ in range(4):
-        pairs = [Pair(f"p{i // 2}", any_said(), any_said()) for i in range(200)]
-        agreement(pairs, Terms(tuple("abcdef")), Intervals())
-    assert time.monotonic() - began < 10

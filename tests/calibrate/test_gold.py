@@ -169,8 +169,11 @@ def test_planted_labels_and_verdicts_never_enter_human_gold(answered: Maker, met
         answered.verdict(f"s{i}", "correct", tags=[])
     m = metrics_of()
     assert m["human_gold"]["by_model"] == {} and m["human_gold"]["by_topic"] == {}
+    assert m["human_gold"]["overall"]["tied"] == 0
     for name, estimate in m["human_gold"]["overall"].items():
-        assert name == "fallacies" or (estimate["n"] == 0 and estimate["value"] in (None, 0.0) and estimate["why"])
+        assert name in ("fallacies", "tied") or (
+            estimate["n"] == 0 and estimate["value"] in (None, 0.0) and estimate["why"]
+        )
     assert m["planted"]["overall"]["incorrect"]["value"] == 1 and m["planted"]["overall"]["incorrect"]["n"] == 10
     judge = m["judges"]["j"]
     assert judge["agreement"]["verdict"]["accuracy"]["n"] == 0
@@ -196,13 +199,57 @@ def test_binary_labels_define_only_correct(make: Maker, metrics_of: Metrics) -> 
     assert gold["incorrect"]["value"] is None and gold["incorrect"]["why"] == "the labels only say pass or not"
 
 
-def test_unresolved_solutions_are_counted_and_have_no_verdict(make: Maker, metrics_of: Metrics) -> None:
-    make.solution("s")
-    make.label("s", "correct", "a")
-    make.label("s", "incorrect", "b")
+def test_unresolved_solutions_are_counted_and_enter_shares_in_part(make: Maker, metrics_of: Metrics) -> None:
+    for name, verdicts in (("s", ("correct", "incorrect")), ("t", ("correct", "correct"))):
+        make.solution(name)
+        for annotator, verdict in zip("ab", verdicts, strict=True):
+            make.label(
+                name, verdict, annotator, fallacies=["Proof by Example"] if annotator == "a" and name == "s" else []
+            )
+        make.verdict(name, "correct", tags=[])
     m = metrics_of()
     assert m["left_out"]["unresolved"] == {"human": ["s"], "planted": []}
-    assert m["human_gold"]["overall"]["correct"]["n"] == 0
+    gold = m["human_gold"]["overall"]
+    assert gold["tied"] == 1
+    found = {k: (gold[k]["value"], gold[k]["n"]) for k in ("correct", "partially_correct", "incorrect")}
+    assert found == {"correct": (0.75, 2), "partially_correct": (0, 2), "incorrect": (0.25, 2)}
+    assert gold["fallacies"]["Proof by Example"]["value"] == 0.25  # of s half the annotators say so
+    assert m["judges"]["j"]["agreement"]["verdict"]["accuracy"]["n"] == 1  # there is no gold verdict to agree with
+
+
+def test_correct_given_a_right_answer_is_a_mean_over_the_right_ones(make: Maker, metrics_of: Metrics) -> None:
+    for i, (outcome, verdict) in enumerate((("equal", "correct"), ("equal", "incorrect"), ("undecided", "correct"))):
+        make.problem(f"p{i}", answer="1", source="ISL" if i else "own")
+        make.solution(f"s{i}", f"p{i}")
+        make.answer(f"s{i}", outcome)
+        make.label(f"s{i}", verdict)
+    m = metrics_of()
+    given = m["human_gold"]["overall"]["correct_given_correct_answer"]
+    assert (given["value"], given["n"], given["method"]) == (0.5, 2, "wilson")
+    assert {k: v["correct"]["n"] for k, v in m["human_gold"]["by_source"].items()} == {"ISL": 2, "own": 1}
+    assert m["final_answers"]["by_source"]["own"]["n"] == 1
+
+
+def test_weights_and_strata_enter_the_human_gold(make: Maker, metrics_of: Metrics) -> None:
+    """Two of four hits, where the two weigh three times as much: 6 of 8."""
+    for i in range(4):
+        make.solution(f"s{i}")
+        make.label(f"s{i}", "correct" if i < 2 else "incorrect", weight=3.0 if i < 2 else 1.0, stratum="ab"[i % 2])
+    gold = metrics_of()["human_gold"]["overall"]
+    assert gold["correct"]["value"] == 0.75 and gold["incorrect"]["value"] == 0.25
+    assert gold["correct"]["method"] == "wilson, effective n of problems"
+
+
+def test_grounded_tags_are_counted(make: Maker, metrics_of: Metrics) -> None:
+    from judge.verdicts import Fallacy, Verdict
+
+    for i, start in enumerate((3, None, 0)):
+        make.solution(f"s{i}")
+        with make.study.journal("verdicts", "j", Verdict) as journal:
+            fallacy = Fallacy(tag="Proof by Example", quote="q", start=start, end=None if start is None else start + 1)
+            fields = {"key": str(i), "id": str(i), "solution_id": f"s{i}", "judge": "j", "judge_key": "k"}
+            journal.append(Verdict(verdict="incorrect", fallacies=[fallacy], **fields))
+    assert metrics_of()["judges"]["j"]["grounded"] == {"tags": 3, "grounded": 2, "share": 2 / 3}
 
 
 # judges and joins
@@ -380,7 +427,7 @@ def test_opinions_of_a_models_older_key_are_not_mixed_in(make: Maker, metrics_of
     assert asked == {"m": {"equal": 0, "different": 0, "unsure": 1, "error": 0}}
 
 
-def test_weights_that_are_not_used_are_said(make: Maker, metrics_of: Metrics) -> None:
+def test_weights_are_said_to_leave_agreement_alone(make: Maker, metrics_of: Metrics) -> None:
     make.solution("s")
     make.label("s", "correct", weight=2.0)
-    assert any("weights" in note for note in metrics_of()["notes"])
+    assert any("agreement counts each labelled row once" in note for note in metrics_of()["notes"])

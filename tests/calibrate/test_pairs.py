@@ -1,27 +1,40 @@
 """From pairs of words to figures: degenerate input, missing values, scales."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from calibrate.columns import Said, columns_of
 from calibrate.intervals import Intervals
-from calibrate.pairs import Pair, Said, Terms, agreement
+from calibrate.pairs import Terms, agreement
+from judge.adjudication import Gold
 
 V = ("incorrect", "partially_correct", "correct")
 TAGS = ("A", "B", "C")
+Row = tuple[Gold, Gold | None]
 
 
-def compare(pairs: list[Pair], **terms: Any) -> dict[str, Any]:
-    return agreement(pairs, Terms(TAGS, **terms), Intervals(0, 200))
+def columns(golds: list[Gold | None]) -> Said:
+    """Null: the judge failed."""
+    found = columns_of([g or Gold("") for g in golds], np.arange(len(golds)), TAGS)
+    return replace(found, failed=np.array([g is None for g in golds], dtype=bool))
 
 
-def said(verdict: str | None, points: float | None = None, tags: Any = None, **f: Any) -> Said:
-    return Said(verdict, points=points, max_points=None if points is None else 7.0,
-                tags=None if tags is None else frozenset(tags), **f)  # fmt: skip
+def compare(rows: list[Row], **terms: Any) -> dict[str, Any]:
+    label, judge = columns([a for a, _ in rows]), columns([b for _, b in rows])
+    return agreement(np.arange(len(rows)), label, judge, Terms(TAGS, **terms), Intervals(0, 200))
 
 
-def pairs_of(*rows: tuple[Said, Said | None]) -> list[Pair]:
-    return [Pair(f"p{i}", a, b) for i, (a, b) in enumerate(rows)]
+def said(verdict: str | None, points: float | None = None, tags: Any = None, **f: Any) -> Gold:
+    top = {"max_points": None if points is None else 7.0} | f
+    return Gold("", verdict, verdict_shares={verdict: 1.0} if verdict else None, points=points,
+                tag_shares=None if tags is None else dict.fromkeys(tags, 1.0), **top)  # fmt: skip
+
+
+def pairs_of(*rows: Row) -> list[Row]:
+    return list(rows)
 
 
 def every_estimate(block: Any) -> list[dict[str, Any]]:
@@ -124,7 +137,7 @@ def test_pass_by_points_counts_rows_with_points_on_both_sides() -> None:
 
 
 def test_points_on_another_scale_are_not_compared() -> None:
-    block = compare([Pair("p", said("correct", 7), Said("correct", points=70.0, max_points=100.0))])
+    block = compare([(said("correct", 7), said("correct", 70.0, max_points=100.0))])
     assert block["points"]["mae"]["why"] == "the judge's points are on another scale than the labels'"
 
 

@@ -117,7 +117,8 @@ def test_strict_and_lenient_accuracy_and_opinions_stand_apart(human: Maker, metr
     metrics = metrics_of()
     check(metrics)
     page = markdown(in_full(whole(metrics)))
-    assert "| all | 50.0% (0.3, 99.7) n=2 | 100.0% (1.2, 100.0) n=2 | left out: 1 undecided;" in page
+    assert "| all | 50.0% (0.3, 99.7) n=2 | 100.0% (1.2, 100.0) n=2 | only 2 problems and 1 case on one side" in page
+    assert "too narrow; left out: 1 undecided;" in page
     assert "| | model | undecided | equal |".replace("| |", "|  |") in page
     assert "| all | opinion-m | 1 | 1 | 0 | 0 | 0 |" in page
     assert "undecided final answers (not counted here)" in page
