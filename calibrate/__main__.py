@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from calibrate.controls import add_controls
 from calibrate.columns import read_solutions
+from calibrate.controls import add_controls
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
 from calibrate.material import Material, fingerprint, gather
