@@ -56,7 +56,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     added = config.labels.read(study, config.taxonomy)
     solutions = read_solutions(study)
     labels = collect(study, added, config.labels, config.taxonomy, solutions)
-    material = gather(study, solutions, labels, config.taxonomy, config.judges, config.adjudication)
+    material = gather(study, labels, config.taxonomy, config.judges, config.adjudication, solutions)
     check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)

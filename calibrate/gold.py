@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrate.columns import Bools, Names, Rows, Said, Small, Solutions
+from calibrate.columns import Bools, Names, Rows, Said, Small
 from calibrate.intervals import Intervals, undefined
 from calibrate.material import OUTCOMES, Material
 from generate.labels import VERDICTS
@@ -62,8 +62,9 @@ def cases(m: Material, said: Said, human: Small | None = None) -> Cases:
     say of the answer (1 right, 0 wrong, -1 nothing); by default what `said` says itself."""
     s, row = m.solutions, said.row
     by_people = said.answer_correct if human is None else human
-    answer = answer_states(s, m.answers.outcome, row, by_people)
-    lenient = np.where(m.lenient.outcome >= 0, m.lenient.outcome, m.answers.outcome)
+    fared = s.cut_off[row], s.error.codes[row] >= 0, s.finished[row]
+    answer = answer_states(m.answers.outcome[row], by_people, *fared)
+    lenient = np.where(m.lenient.outcome >= 0, m.lenient.outcome, m.answers.outcome)[row]
     return Cases(
         problem=s.problem.at(row),
         model=s.model.at(row),
@@ -71,28 +72,24 @@ def cases(m: Material, said: Said, human: Small | None = None) -> Cases:
         source=s.source.at(row),
         has_answer=(by_people >= 0) | s.gold_answer[row],
         answer=answer,
-        lenient=answer_states(s, lenient, row, by_people),
+        lenient=answer_states(lenient, by_people, *fared),
         by_label=by_people >= 0,
         opinions={model: _opinions(of, len(s), row, answer) for model, of in sorted(m.opinions.items())},
         said=said,
     )
 
 
-def answer_states(s: Solutions, outcome: Small, row: Rows, human: Small) -> Small:
-    """How the final answers stand. A human's word wins over the checker.
+def answer_states(outcome: Small, human: Small, cut_off: Bools, failed: Bools, finished: Bools) -> Small:
+    """How final answers stand: places in STATES. A human's word (1 right, 0 wrong, -1 nothing) wins over the checker.
 
-    A solver that gave no answer, or was cut off by the token limit before it was done, is not right. A failure of the
-    engine says nothing of the solver. `outcome` is of all solutions: place in OUTCOMES, -1 unchecked.
+    `outcome`: place in OUTCOMES, -1 unchecked. A solver that gave no answer, or was cut off by the token limit before it
+    was done, is not right. Where it `failed` and never `finished`, the engine's failure says nothing of the solver.
     """
     of_outcome = dict(zip(OUTCOMES, (RIGHT, WRONG, UNDECIDED, MISSING), strict=True))
-    table = np.array([*of_outcome.values(), UNCHECKED], dtype=np.int8)  # the last one is what -1 finds
-    states: Small = table[outcome[row]]
-    failed = s.error.codes[row] >= 0
-    states[failed] = np.where(s.finished[row][failed], MISSING, FAILED)
-    states[s.cut_off[row]] = CUT_OFF
-    told = human >= 0
-    states[told] = np.where(human[told] == 1, RIGHT, WRONG)
-    return states
+    table = np.array([of_outcome[word] for word in OUTCOMES] + [UNCHECKED], dtype=np.int8)  # the last is what -1 finds
+    found = np.where(failed, np.where(finished, MISSING, FAILED), table[outcome])
+    found = np.where(cut_off, CUT_OFF, found)
+    return np.where(human >= 0, np.where(human == 1, RIGHT, WRONG), found).astype(np.int8)
 
 
 def _opinions(of: dict[int, str], n: int, row: Rows, answer: Small) -> Small:

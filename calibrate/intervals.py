@@ -68,10 +68,12 @@ class Estimate:
     """Why a value that is defined says little, such as a kappa where one side is constant."""
     warning: str | None = None
     """Why the interval may hold the truth less often than it says."""
+    over: int | None = None
+    """Of a macro mean: how many classes or tags it is over."""
 
     def as_json(self) -> dict[str, Any]:
         shown = dict(vars(self))
-        return {k: v for k, v in shown.items() if v is not None or k not in ("why", "degenerate", "warning")}
+        return {k: v for k, v in shown.items() if v is not None or k not in ("why", "degenerate", "warning", "over")}
 
 
 def undefined(why: str, n: int = 0, n_problems: int = 0) -> Estimate:

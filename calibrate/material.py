@@ -21,6 +21,7 @@ from calibrate.columns import (
     blank,
     columns_of,
     one_hot,
+    read_solutions,
     stream,
 )
 from calibrate.labels import Labels
@@ -96,13 +97,15 @@ class Material:
 
 def gather(
     study: Study,
-    solutions: Solutions,
     labels: Labels,
     taxonomy: Taxonomy,
     judges: Sequence[str] | None,
     adjudication: Adjudication | None = None,
+    solutions: Solutions | None = None,
 ) -> Material:
-    """Raises BadInput for a judge that is not there, and for a study without solutions."""
+    """Raises BadInput for a judge that is not there, and for a study without solutions. `solutions` are the study's,
+    where they have been read already."""
+    solutions = solutions or read_solutions(study)
     if not len(solutions):
         raise BadInput(f"{study.path} holds no solutions: run `python -m generate` first")
     tags = taxonomy.names

@@ -4,7 +4,7 @@ Agreement is of the labelled rows, each counted once: a sample's weights enter s
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -235,7 +235,8 @@ def _macros(sums: Sums, hits: Formula, empty: str, intervals: Intervals) -> dict
 
     def mean(formula: Callable[[Array], Array]) -> Estimate:
         spread = without_spread if constant else None
-        return intervals.figure(sums, lambda s: macro(formula, hits(s)), empty, why, without_spread=spread)
+        found = intervals.figure(sums, lambda s: macro(formula, hits(s)), empty, why, without_spread=spread)
+        return replace(found, over=len(borne))
 
     return {"macro_precision": mean(precision), "macro_recall": mean(recall), "macro_f1": mean(f1)}
 
@@ -392,7 +393,6 @@ def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], in
         of_all: Array = sums.reshape(*sums.shape[:-1], len(tags), 3).sum(axis=-2)
         return of_all
 
-    borne = a.any(axis=0)
     claimed, present = b.ravel(), a.ravel()
     at_each = np.repeat(at, len(tags))
     not_named = NOT_NAMED if some else empty
@@ -406,4 +406,4 @@ def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], in
         ),
         "exact": intervals.share(at, (a == b).all(axis=1), empty),
     }
-    return block | _json(overall) | {"tags_with_support": int(borne.sum())}
+    return block | _json(overall)

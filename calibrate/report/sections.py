@@ -293,9 +293,8 @@ def details(name: str, block: Json, against: str) -> list[Section]:
                 3,
             )
         )
-    figures_of = {k: e for k, e in block["fallacies"].items() if isinstance(e, dict)}
-    tags = {t: e for t, e in figures_of.items() if "support" in e}
-    overall = {k: e for k, e in figures_of.items() if "support" not in e}
+    tags = {t: e for t, e in block["fallacies"].items() if "support" in e}
+    overall = {k: e for k, e in block["fallacies"].items() if "support" not in e}
     if overall["exact"]["n"]:
         rows = [
             [
@@ -306,7 +305,7 @@ def details(name: str, block: Json, against: str) -> list[Section]:
             for t, e in tags.items()
         ]
         words = [f"{k.replace('_', ' ')}: {whole(e, True)}" for k, e in overall.items()]
-        words.append(f"macro means are over the {block['fallacies']['tags_with_support']} tags that a label bears")
+        words.append(f"macro means are over the {overall['macro_f1']['over']} tags that a label bears")
         header = ["fallacy", "support", "prevalence", "precision", "recall", "F1", "kappa"]
         sections.append(Section(f"{name} against {against}: fallacies", ["; ".join(words)], header, rows, 3))
     figures = [

@@ -85,7 +85,6 @@ def make(tmp_path: Path) -> Maker:
 @pytest.fixture
 def metrics_of(make: Maker, taxonomy: Taxonomy) -> Callable[..., dict[str, Any]]:
     """The metrics of the study as it stands, without the command line."""
-    from calibrate.columns import read_solutions
     from calibrate.intervals import Intervals
     from calibrate.labels import FromStudy, collect
     from calibrate.material import gather
@@ -94,7 +93,7 @@ def metrics_of(make: Maker, taxonomy: Taxonomy) -> Callable[..., dict[str, Any]]
 
     def compute(judges: list[str] | None = None, **terms: Any) -> dict[str, Any]:
         labels = collect(make.study, [], FromStudy(), taxonomy)
-        material = gather(make.study, read_solutions(make.study), labels, taxonomy, judges)
+        material = gather(make.study, labels, taxonomy, judges)
         return build(material, Terms(TAGS, **terms), Intervals(0, 200))
 
     return compute

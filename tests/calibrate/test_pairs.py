@@ -159,7 +159,7 @@ def test_tags_without_support_do_not_pull_the_mean_down() -> None:
         (said("incorrect", tags=""), said("incorrect", tags="B")),
     ]
     block = compare(pairs_of(*rows))["fallacies"]
-    assert block["macro_f1"]["value"] == 1  # over A alone
+    assert block["macro_f1"]["value"] == 1 and block["macro_f1"]["over"] == 1  # over A alone
     assert block["B"]["f1"]["why"] == "no label bears it" and block["B"]["support"] == 0
     assert block["B"]["precision"]["value"] == 0
     assert block["micro_f1"]["value"] == pytest.approx(2 / 3)

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import orjson
 
-from calibrate.gold import answer_state
+from calibrate.gold import STATES, answer_states
+from calibrate.material import OUTCOMES
 from calibrate.report.page.concerns import CONCERNS, gravest
 from calibrate.report.page.mathematics import Setter
 from calibrate.report.page.records import Judged, Records, distance
 from generate.labels import VERDICTS
 from generate.problems import Problem
-from generate.solutions import Solution
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Answer
 
 Json = dict[str, Any]
 BLOCK_BYTES = 700_000
@@ -275,5 +275,11 @@ def _answer_state(judged: Judged) -> str | None:
     human = judged.gold.answer_correct if judged.gold and judged.kind == "human" else None
     if human is None and (judged.problem is None or judged.problem.answer is None):
         return None
-    answer = None if judged.answer is None else Answer.model_validate(judged.answer)
-    return answer_state(Solution.model_validate(judged.solution), answer, human)
+    solution = judged.solution
+    finish = solution.get("finish_reason")
+    outcome = -1 if judged.answer is None else OUTCOMES.index(judged.answer["outcome"])
+    fared = finish == "length", solution.get("error") is not None, finish is not None
+    states = answer_states(
+        np.array([outcome]), np.array([-1 if human is None else human]), *(np.array([x]) for x in fared)
+    )
+    return STATES[states[0]]
