@@ -93,31 +93,51 @@ def _groups(block: Json) -> list[tuple[str, tuple[str, ...]]]:
 
 def gold_table(m: Json, key: str, caption: str) -> Markup:
     """By model: the metrics from labels."""
-    rows = [[name, *(cell(m, [key, *steps, k], True) for k in METRICS)] for name, steps in _groups(m[key])]
-    return table(caption, ["", *METRICS.values()], rows, "gold")
+    groups = _groups(m[key])
+    shown, left_out = _defined(m, [[key, *steps] for _, steps in groups], list(METRICS))
+    rows = [[name, *(cell(m, [key, *steps, k], True) for k in shown)] for name, steps in groups]
+    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "gold"), left_out)
+
+
+def _defined(m: Json, places: Sequence[Sequence[str]], metrics: Sequence[str]) -> tuple[list[str], Markup | None]:
+    """Of the metrics those that are defined somewhere, and a line that says why the others are not."""
+    why: dict[str, list[str]] = {}
+    for k in metrics:
+        found = []
+        for steps in places:
+            e: Any = m
+            for step in (*steps, k):
+                e = e.get(step) if isinstance(e, dict) else None
+            found += [e] if isinstance(e, dict) and "value" in e else []
+        if found and not any(e["n"] for e in found):
+            why.setdefault(remark(found[0]), []).append(k)
+    missing = [f"{', '.join(METRICS[k] for k in ks)} ({reason})" for reason, ks in why.items()]
+    said = tag("p", f"Not defined here: {'; '.join(missing)}.", class_="faint") if missing else None
+    return [k for k in metrics if not any(k in ks for ks in why.values())], said
 
 
 def estimates_table(m: Json, name: str) -> Markup:
     """By model: what the judge alone would report, and that corrected by the labelled part where it can be."""
     found = m["judges"][name]["estimates"]
+    at = ["judges", name, "estimates"]
+    groups = _groups(found["raw"])
+    hows = [how for how in ("raw", "corrected") if isinstance(found.get(how), dict)]
+    shown, left_out = _defined(m, [[*at, how, *steps] for how in hows for _, steps in groups], SHARES)
     rows: list[list[Any]] = []
-    for group, steps in _groups(found["raw"]):
-        for how in ("raw", "corrected"):
-            block: Any = found.get(how)
+    for group, steps in groups:
+        for how in hows:
+            block: Any = found[how]
             for step in steps:
                 block = block.get(step) if isinstance(block, dict) else None
-            if not isinstance(block, dict):
-                if how == "corrected" and "corrected" in found:
-                    rows.append([text(group, " ", tag("i", how)), *("-" for _ in SHARES)])
-                continue
             cells = [
-                cell(m, ["judges", name, "estimates", how, *steps, k], True)
-                if isinstance(block.get(k), dict) and "value" in block[k]
+                cell(m, [*at, how, *steps, k], True)
+                if isinstance(block, dict) and isinstance(block.get(k), dict) and "value" in block[k]
                 else tag("td", "-")
-                for k in SHARES
+                for k in shown
             ]
             rows.append([text(group, " ", tag("i", how)), *cells])
-    return table(f"Estimate by judge {name}: no human said this", ["", *(METRICS[k] for k in SHARES)], rows, "estimate")
+    caption = f"Estimate by judge {name}: no human said this"
+    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate"), left_out)
 
 
 def judges_table(m: Json, key: str) -> Markup:

@@ -94,7 +94,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Pairs:
-    """What single solutions add to metrics.json: how often each pair of a label and a judge's word occurs."""
+    """What single solutions add to metrics.json: how often each pair of a label and a judge's word occurs. Drawn only
+    where they are all that metrics.json counts (not where the page shows a part, or a judge is held against a part)."""
 
     passes: Counter[tuple[bool, bool]]
     points: Counter[tuple[float, float]]
@@ -179,7 +180,7 @@ def confusion(side: Side, pairs: Pairs) -> Figure | None:
         words = [WORDS.get(v, v) for v in verdict["labels"]]
         counts = verdict["confusion"]
         where = pointer(*steps, "verdict", "confusion")
-    elif agreement["pass"]["accuracy"]["n"] and pairs.passes:
+    elif pairs.passes.total() and pairs.passes.total() == agreement["pass"]["accuracy"]["n"]:
         words, where = ["not passed", "passed"], None
         counts = [[pairs.passes[a, b] for b in (False, True)] for a in (False, True)]
     else:
@@ -327,7 +328,7 @@ def _group_words(group: str) -> str:
 def points(side: Side, pairs: Pairs) -> Figure | None:
     """Circles whose area is the number of solutions with these points on both sides."""
     n = side.agreement[0]["points"]["mae"]["n"]
-    if not n or not pairs.points:
+    if not n or pairs.points.total() != n:
         return None
     top_value = max(1.0, *(max(p) for p in pairs.points))
     left, bottom, size = 52, 330, 290
@@ -401,11 +402,15 @@ def verdict_shares(side: Side) -> Figure | None:
     def x(v: float) -> float:
         return left + v * (WIDTH - left - right)
 
+    three = any(block["incorrect"]["value"] is not None for _, _, block, _ in rows)
+    names = WORDS if three else {"incorrect": "not passed", "partially_correct": "", "correct": "passed"}
     parts: list[Any] = []
     for i, verdict in enumerate(VERDICTS):
+        if not names[verdict]:
+            continue
         at = 4 + i * 118
         parts.append(tag("rect", x=at, y="4", width="12", height="12", fill=SHARES[i], stroke=INK, class_=f"share-{i}"))
-        parts.append(_word(at + 18, 14, WORDS[verdict]))
+        parts.append(_word(at + 18, 14, names[verdict]))
     y, said, last = 26.0, [], None
     for model, whose, block, where in rows:
         if model != last:
@@ -456,7 +461,7 @@ def verdict_shares(side: Side) -> Figure | None:
                 )
             start += share
         parts.append(_word(WIDTH - 2, y + 13, f"n = {block['correct']['n']}", "end", where=None))
-        said.append(f"{model}, {whose}: " + ", ".join(f"{WORDS[v]} {number(e[v], True)}" for v in VERDICTS))
+        said.append(f"{model}, {whose}: " + ", ".join(f"{names[v]} {number(e[v], True)}" for v in VERDICTS if names[v]))
         y += bar + 4
     parts += [_word(x(v), y + 14, f"{100 * v:g}%", "middle", fill=FAINT, class_="faint") for v in (0, 0.5, 1)]
     parts.append(_word(x(0.5), y + 30, "share of the solutions", "middle"))

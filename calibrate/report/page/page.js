@@ -373,7 +373,7 @@
     return el("article", { class: "said " + label.kind },
       el("h4", {}, label.by, label.kind === "planted" ? " (planted, not a human judgement)" : ""), el("p", {}, said),
       label.comment ? prose(label.comment) : null,
-      label.spans.length ? el("ul", {}, label.spans.map((s, i) => el("li", {}, el("b", { class: "label " + label.kind }, names[i]), " ", s.tag || "", s.comment ? [" ", inline(s.comment)] : null))) : null);
+      label.spans.length ? el("ul", {}, label.spans.map((s, i) => el("li", {}, el("b", { class: "label " + label.kind }, names[i]), " ", s.tag ? el("b", {}, s.tag + " ") : null, s.comment ? inline(s.comment) : null))) : null);
   }
 
   function judgeView(judge, names) {
