@@ -15,7 +15,7 @@ from judge.program import problem_hash
 from judge.verdicts import Verdict
 
 Json = dict[str, Any]
-RANK = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
+RANK: dict[str, int] = {verdict: rank for rank, verdict in enumerate(VERDICTS)}
 EMPTY = {
     "incorrect": "no variant has a verdict",
     "falls": "no variant has a verdict beside an unchanged solution that the judge calls correct",

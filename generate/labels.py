@@ -4,10 +4,9 @@ from typing import Literal
 
 from generate.journal import Failure, Record
 
-VERDICTS = ("incorrect", "partially_correct", "correct")
-"""The three verdicts, in the order that weighted agreement uses."""
-
 VerdictName = Literal["incorrect", "partially_correct", "correct"]
+VERDICTS: tuple[VerdictName, ...] = ("incorrect", "partially_correct", "correct")
+"""The three verdicts, from the lowest to the highest."""
 
 
 class Span(Record):

@@ -11,13 +11,18 @@ _CONTROL = re.compile(
     r"<(?=\||/?(?:think|im_start|im_end|s|bos|eos|pad|unk|start_of_turn|end_of_turn)\b[^<>]{0,40}>)|<(?=[\uff5c])",
     re.IGNORECASE,
 )
+UNSEEN = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e01ef]"
+)
+"""Characters that leave no mark on a page: zero width, direction marks, soft hyphens, tags, variation selectors."""
 BREAK = "\u2060"  # a word joiner: nothing is seen of it, and no tokenizer takes what it parts for a control token
 
 
 def harmless(text: str) -> str:
-    """Text of strangers for a prompt: what a tokenizer would take for a control token (`<|im_start|>`, `</think>`) is
-    parted by a mark that cannot be seen, so that it is read as the characters it is made of."""
-    return _CONTROL.sub("<" + BREAK, text)
+    """Text of strangers for a prompt: what cannot be seen is left out (words can be hidden in it), and what a tokenizer
+    would take for a control token (`<|im_start|>`, `</think>`) is parted by a mark that cannot be seen, so that it is read
+    as the characters it is made of."""
+    return _CONTROL.sub("<" + BREAK, UNSEEN.sub("", text))
 
 
 @settings

@@ -8,10 +8,12 @@ from generate.journal import Failure, Record
 
 
 class Usage(Record):
-    """Tokens read and written for one call; null where the engine does not say."""
+    """Tokens read and written for one piece of work; null where the engine does not say."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    calls: int | None = None
+    """Calls of the model; null: one."""
 
 
 class Solution(Record):

@@ -1,6 +1,7 @@
 """Stage 2: solutions in, verdicts out. `python -m judge model=qwen study=NAME`, or `program=recorded`."""
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -23,9 +24,20 @@ from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
 from judge.controls import Variants, controls_study, take_variants
 from judge.optimisers import Optimiser, Training
-from judge.program import Bench, Nothing, Program, Recorded, Trainable, problem_hash, verdict_key
+from judge.program import (
+    Bench,
+    Nothing,
+    Probabilities,
+    Program,
+    Recorded,
+    Rubric,
+    Trainable,
+    problem_hash,
+    verdict_key,
+)
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Case, Fallacy, Opinion, Verdict, verdict_of
+from judge.voting import Combine, Voting, voted
 
 Counts = dict[str, Any]
 OpenEngine = Callable[[], Engine]
@@ -53,6 +65,10 @@ class Config(StageConfig):
     seed: Whole = 0
     in_flight: Count = 128
     thinking_tokens: Whole = 0
+    votes: Count = 1
+    combine: Combine = "majority"
+    stop_early: bool = True
+    probabilities: Probabilities = "votes"
     retry_errors: bool = False
     budget: Budget = Budget()
 
@@ -60,6 +76,12 @@ class Config(StageConfig):
     def asks_model(self) -> bool:
         """Whether this run may put anything to the model."""
         return getattr(self.program, "asks_model", False) or self.ask_undecided
+
+    def voting(self, program: Program) -> Voting:
+        """How the votes of a solution are made into one verdict."""
+        of_points = getattr(program, "verdict_of_points", None)
+        most = getattr(program, "max_points", 0.0)
+        return Voting(self.combine, self.stop_early, self.probabilities, self.seed, of_points, most)
 
 
 def run(config: Config, plain: dict[str, Any]) -> int:
@@ -134,7 +156,8 @@ def bench_of(config: Config, study: Study) -> Bench:
     model = config.model if getattr(config.program, "asks_model", False) else None
     assert not isinstance(model, RecordedModel)
     about = config.engine.identity(model) if model else {}
-    return Bench(study, config.taxonomy, model, about, config.seed, config.thinking_tokens)
+    logprobs = config.probabilities == "logprobs"
+    return Bench(study, config.taxonomy, model, about, config.seed, config.thinking_tokens, logprobs=logprobs)
 
 
 def judged_by(config: Config, study: Study, verdict: Verdict) -> tuple[Program, Bench] | None:
@@ -168,11 +191,25 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         config.model.check()
         config.engine.check(config.model)
     if isinstance(config.program, Program):
+        check_votes(config, config.program)
         config.program.check(bench_of(config, study))
     if config.mode == "optimise" and (not isinstance(config.program, Trainable) or config.program.load is not None):
         raise BadInput(
             "mode=optimise trains a program that asks a model, as its config has it: program=single, without program.load"
         )
+
+
+def check_votes(config: Config, program: Program) -> None:
+    if config.votes > 1 and not program.asks_model:
+        raise BadInput(
+            f"votes={config.votes}: program={program.name} says the same each time; choose one that asks a model"
+        )
+    if config.votes > 1 and isinstance(config.model, Model) and config.model.sampling.temperature == 0:
+        raise BadInput(
+            f"votes={config.votes}: a greedy model says the same each time; set model.sampling.temperature, such as 0.7"
+        )
+    if config.probabilities == "logprobs" and isinstance(program, Rubric):
+        raise BadInput("probabilities=logprobs: program=rubric names points and no verdict; use votes or none")
 
 
 # --- recorded judges --------------------------------------------------------------------------------------------------
@@ -219,7 +256,7 @@ def as_fallacy(finding: Finding, text: str | None) -> Fallacy:
     start, end = finding.start, finding.end
     if text is None or start is None or end is None or not 0 <= start < end <= len(text):
         return Fallacy(tag=finding.tag, explanation=finding.comment)
-    return Fallacy(tag=finding.tag, quote=text[start:end], start=start, end=end, explanation=finding.comment)
+    return Fallacy(tag=finding.tag, quote=text[start:end], start=start, end=end, grounded=True, explanation=finding.comment)
 
 
 # --- a program as judge -----------------------------------------------------------------------------------------------
@@ -252,9 +289,7 @@ def judge_solutions(
     solutions: dict[str, Solution],
 ) -> Counts:
     """Judge what is not judged yet; `home` is where solutions, answers and verdicts stand: the study, or its controls."""
-    load = getattr(program, "load", None)
-    name = "-".join([program.name, *([bench.model.name] if bench.model else []), *([load] if load else [])])
-    judge_key, trained = program.judge_key(bench), compiled.mark(bench.study, load)
+    (name, judge_key), trained = judge_names(config, program, bench), compiled.mark(bench.study, load_of(program))
     cases = cases_of(program, home, problems, solutions)
     tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
     without_text = len(solutions) - len(tasks)
@@ -271,27 +306,42 @@ def judge_solutions(
         there = f"{done} there already, {len(todo)} to do; {without_text} without a text"
         print(f"judge {name}: {len(tasks)} solutions to judge, {there}")
         if todo:
+            voting = config.voting(program)
             with program.reading(bench) as read:
 
                 async def judge_one(task: Task) -> Verdict:
                     case = task.case
-                    names = {"key": task.key, "id": f"{name}/{case.solution.id}", "judge": name, "judge_key": judge_key}
-                    reading = await read(case, None)
-                    problem = problem_hash(case.problem)
-                    return verdict_of(reading, case, problem_hash=problem, compiled=trained, **names)
+                    names: dict[str, Any] = {"key": task.key, "id": f"{name}/{case.solution.id}"}
+                    names |= {"judge": name, "judge_key": judge_key, "compiled": trained}
+                    began = time.monotonic()
+                    whole, votes, saved = await voted(read, case, config.votes, voting)
+                    names |= {"problem_hash": problem_hash(case.problem), "votes": votes, "votes_saved": saved}
+                    return verdict_of(whole, case, seconds=round(time.monotonic() - began, 3), **names)
 
                 tokens = work_into(journal, todo, judge_one, config.in_flight, done, "verdict")
         leave_last(journal, [t.key for t in tasks])
         errors: Counter[str] = Counter()
         said: Counter[str] = Counter()
+        saved = 0
         for record in journal.newest(t.key for t in tasks):
             errors.update([record.error.kind] if record.error else [])
             said.update([record.verdict] if record.verdict else [])
+            saved += record.votes_saved
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
     return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
-            "without_text": without_text, "own_solutions": own, "errors": dict(errors)}  # fmt: skip
+            "without_text": without_text, "own_solutions": own, "errors": dict(errors), "votes_saved": saved}  # fmt: skip
+
+
+def judge_names(config: Config, program: Program, bench: Bench) -> tuple[str, str]:
+    """What the judge is called, and the hash of all that its verdicts depend on but for the case."""
+    parts = [program.name, bench.model.name if bench.model else None, load_of(program)]
+    name, key = "-".join(p for p in parts if p), program.judge_key(bench)
+    if config.votes > 1:
+        name += f"-x{config.votes}"
+        key = key_of(judge=key, votes=config.votes, voting=config.voting(program).identity())
+    return name, key
 
 
 def train(config: Config, bench: Bench, problems: dict[str, Problem], solutions: dict[str, Solution]) -> Counts:
@@ -302,9 +352,15 @@ def train(config: Config, bench: Bench, problems: dict[str, Problem], solutions:
     cases = {c.solution.id: c for c in cases_of(program, bench.study, problems, solutions)}
     pupil = Pupil(
         program.name, program.judge_key(bench), program.module(bench), program.inputs,
-        program.sampling(model, bench.seed, bench.thinking_tokens), bench,
+        program.sampling(bench), bench,
     )  # fmt: skip
     return optimise(pupil, config.optimiser, config.training, cases, config.in_flight)
+
+
+def load_of(program: Program) -> str | None:
+    """The trained program that this one loads, where it can."""
+    load: str | None = getattr(program, "load", None)
+    return load
 
 
 def cases_of(

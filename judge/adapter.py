@@ -44,9 +44,8 @@ class SchemaAdapter(dspy.Adapter):  # type: ignore[misc]
     def format(self, signature: Any, demos: list[dict[str, Any]], inputs: dict[str, Any]) -> list[dict[str, Any]]:
         messages = [{"role": "system", "content": f"{signature.instructions.strip()}\n\n{self.reference}"}]
         for demo in demos:
-            said = {name: demo.get(name) for name in signature.output_fields}
             messages.append({"role": "user", "content": self.write(demo)})
-            messages.append({"role": "assistant", "content": json.dumps(said, ensure_ascii=False, default=str)})
+            messages.append({"role": "assistant", "content": reply_shown(demo, self.schema)})
         material = self.write(inputs)
         _shown.set(material)
         return [*messages, {"role": "user", "content": material}]
@@ -59,8 +58,8 @@ class SchemaAdapter(dspy.Adapter):  # type: ignore[misc]
             raise AdapterParseError(type(self).__name__, signature, completion, str(fault)) from fault
 
 
-async def asked(module: Any, inputs: dict[str, Any]) -> tuple[Any, Reply | None, Usage, Failure | None]:
-    """One call of a DSPy module: what it predicts or why it does not, the last reply, the tokens. Raises EngineGone."""
+async def asked(module: Any, inputs: dict[str, Any]) -> tuple[Any, list[Reply], Usage, Failure | None]:
+    """One call of a DSPy module: what it predicts or why it does not, the replies, what they took. Raises EngineGone."""
     prediction, error = None, None
     with collected_replies() as replies:
         try:
@@ -70,8 +69,9 @@ async def asked(module: Any, inputs: dict[str, Any]) -> tuple[Any, Reply | None,
     usage = Usage(
         prompt_tokens=sum(r.prompt_tokens or 0 for r in replies),
         completion_tokens=sum(r.completion_tokens or 0 for r in replies),
+        calls=max(1, len(replies)),
     )
-    return prediction, replies[-1] if replies else None, usage, error
+    return prediction, replies, usage, error
 
 
 def failure_of(fault: AdapterParseError | LMError, replies: list[Reply]) -> Failure:
@@ -89,3 +89,23 @@ def failure_of(fault: AdapterParseError | LMError, replies: list[Reply]) -> Fail
         raw = replies[-1].reasoning if replies else None
         return Failure(kind="cut_off" if cut else "no_reply", message=message, raw=raw)
     raise fault
+
+
+def reply_shown(values: dict[str, Any], schema: dict[str, Any]) -> str:
+    """Values of output fields as a reply in the schema's form, for worked examples in a prompt."""
+    return json.dumps(
+        {name: _plain(values.get(name), part) for name, part in schema["properties"].items()}, ensure_ascii=False
+    )
+
+
+def _plain(value: Any, schema: dict[str, Any]) -> Any:
+    if isinstance(value, list | tuple) and "items" in schema:
+        return [_plain(item, schema["items"]) for item in value]
+    if "properties" in schema:
+        fields = value if isinstance(value, dict) else vars(value) if hasattr(value, "__dict__") else {}
+        return {name: _plain(fields.get(name), part) for name, part in schema["properties"].items()}
+    if schema.get("type") == "integer" and isinstance(value, float):
+        return int(value)
+    if schema.get("type") == "string" and value is None:
+        return ""
+    return value

@@ -3,6 +3,7 @@ is the cache."""
 
 import contextlib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import dspy
@@ -34,6 +35,19 @@ def dspy_with(engine: Engine, sampling: Sampling, adapter: dspy.Adapter | None =
         yield
 
 
+_seed: ContextVar[int | None] = ContextVar("seed", default=None)
+
+
+@contextlib.contextmanager
+def seeded(seed: int | None) -> Iterator[None]:
+    """Within this block, calls of this task have this seed; null: the sampling's own."""
+    token = _seed.set(seed)
+    try:
+        yield
+    finally:
+        _seed.reset(token)
+
+
 class _Bridge:
     def __init__(self, engine: Engine | Ledger, sampling: Sampling):
         self._engine = engine
@@ -49,6 +63,8 @@ class _Bridge:
             for name in ("temperature", "top_p", "top_k", "max_tokens", "seed", "presence_penalty", "logprobs")
             if getattr(config, name) is not None
         }
+        if (seed := _seed.get()) is not None:
+            wanted["seed"] = seed
         if config.response_format and "schema" in config.response_format:
             wanted["json_schema"] = config.response_format["schema"]
         return chat, with_call(self._sampling, **wanted)

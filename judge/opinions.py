@@ -16,7 +16,7 @@ from generate.solutions import Solution
 from judge.adapter import SchemaAdapter, asked
 from judge.program import problem_hash
 from judge.prompt import fence
-from judge.replies import Unparsed, last_object, refuse_unread
+from judge.replies import Unparsed, last_object, own_words
 from judge.verdicts import Answer, Opinion
 
 REASONING_CHARACTERS = 400
@@ -53,8 +53,7 @@ class SameAnswer(dspy.Signature):  # type: ignore[misc]
 
 def read_opinion(text: str | None, finish_reason: str | None, shown: str = "") -> dict[str, Any]:
     """The fields of a reply. Raises Unparsed."""
-    refuse_unread(text, finish_reason)
-    found = last_object(text or "", shown, {"verdict"})
+    found = last_object(own_words(text, finish_reason), shown, {"verdict"})
     said = str(found.get("verdict", "")).strip().lower() if found else ""
     if found is None or said not in OUTCOMES:
         raise Unparsed("unparsed", f"the reply holds none of {', '.join(OUTCOMES)}")
@@ -98,7 +97,7 @@ async def opinion(problem: Problem, solution: Solution, answer: Answer, **names:
         "correct_answer": answer.gold,
         "students_answer": answer.extracted,
     }
-    prediction, reply, usage, error = await asked(dspy.Predict(SameAnswer), inputs)
+    prediction, replies, usage, error = await asked(dspy.Predict(SameAnswer), inputs)
     return Opinion(
         solution_id=solution.id,
         text_hash=text_hash(solution.text),
@@ -107,7 +106,7 @@ async def opinion(problem: Problem, solution: Solution, answer: Answer, **names:
         answer=answer.extracted or "",
         outcome=prediction.verdict if prediction else None,
         reasoning=prediction.reasoning if prediction else None,
-        raw=reply.text if reply else None,
+        raw=replies[-1].text if replies else None,
         usage=usage,
         error=error,
         **names,

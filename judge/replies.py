@@ -5,8 +5,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from generate.engines import Reasoning, split_reasoning
 from generate.labels import VERDICTS, VerdictName
-from generate.tables import OWN_WORDS, plain_word
+from generate.tables import OWN_WORDS, plain_number, plain_word
+from judge.prompt import OTHER
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Fallacy
 
@@ -99,6 +101,14 @@ MOST_ATTEMPTS = 200
 """Opening braces that are tried as the begin of a JSON object."""
 
 
+_THOUGHTS = re.compile(r"\s*([<\[](?:think|thinking|thought|thoughts|reasoning)[>\]])", re.I)
+_THOUGHTS_END = re.compile(
+    r"[<\[]/(?:think|thinking|thought|thoughts|reasoning)[>\]]"
+    r"(?=\s*(?:```(?:json)?\s*)?(?:\{\s*\"|[*_#`\s]*(?:reasoning|fallac|verdict|points|items|doubts)))",
+    re.I,
+)
+
+
 class Unparsed(Exception):
     """A reply that holds no verdict that can be read for certain; `kind` is what reports count by."""
 
@@ -118,33 +128,89 @@ class Judged:
 
 
 def read_reply(text: str | None, finish_reason: str | None, taxonomy: Taxonomy, shown: str = "") -> Judged:
-    """The last complete answer of a reply (its reasoning already cut off). Raises Unparsed.
+    """The last complete grade of a reply. Raises Unparsed.
 
     `shown` is the material that the judge was shown: JSON that stands there already is quoted, and not its own.
     """
-    refuse_unread(text, finish_reason)
-    assert text is not None
-    found = last_object(text, shown)
+    return _judged(_graded(text, finish_reason, shown), taxonomy)
+
+
+def read_decision(text: str | None, finish_reason: str | None, taxonomy: Taxonomy, shown: str = "") -> Judged:
+    """The same where each flaw must say whether it is fatal, and may be one that no tag fits. Raises Unparsed."""
+    said = _judged(_graded(text, finish_reason, shown), taxonomy, decides=True)
+    if any(f.fatal is None for f in said.fallacies):
+        raise Unparsed("missing_field", "a flaw does not say whether it is fatal")
+    return said
+
+
+def read_doubts(text: str | None, finish_reason: str | None, shown: str = "") -> tuple[str | None, list[Any]]:
+    """The reasoning of a first reading, and the steps it doubts, each with `quote` and `why`. Raises Unparsed."""
+    own = own_words(text, finish_reason)
+    found = last_object(own, shown, {"doubts"}, "doubts")
     if found is None:
-        found = _labelled(text)
-    if "fallacies" not in found:
-        raise Unparsed("missing_field", "the reply has no field 'fallacies'")
-    return Judged(
-        verdict=_verdict(found["verdict"]),
-        fallacies=_fallacies(found["fallacies"], taxonomy),
-        reasoning=_text(found.get("reasoning")),
-        first_wrong_step=_text(found.get("first_wrong_step")),
-    )
+        raise Unparsed("unparsed", "the reply holds no list of doubted steps that can be read")
+    value = found["doubts"]
+    if value is None or (isinstance(value, str) and _means_nothing(value)):
+        value = []
+    value = [value] if isinstance(value, str | dict) else value
+    if not isinstance(value, list):
+        raise Unparsed("unparsed", f"the field 'doubts' holds {_short(value)}")
+    doubts = []
+    for item in value:
+        fields = {_field(str(k)): v for k, v in item.items()} if isinstance(item, dict) else {"why": item}
+        quote, why = _text(fields.get("quote")), _text(fields.get("why", fields.get("reason")))
+        if (quote or why) and not _means_nothing(quote or why or ""):
+            doubts.append({"quote": quote, "why": why})
+    return _text(found.get("reasoning")), doubts
 
 
-def refuse_unread(text: str | None, finish_reason: str | None) -> None:
-    """Raise Unparsed for a reply that is refused whatever stands in it: cut off, empty, or endless."""
+@dataclass(frozen=True)
+class Pointed:
+    """What a reply by a rubric says."""
+
+    points: float
+    items: list[dict[str, Any]]
+    reasoning: str | None
+
+
+def read_points(text: str | None, finish_reason: str | None, most: int, shown: str = "") -> Pointed:
+    """The last complete grade in whole points, 0 to `most`, and the rubric's items with theirs. Raises Unparsed.
+
+    Points are read from their own field alone: `5`, `5/7` or `5 out of 7`, where 7 is the most. A number that stands
+    anywhere else (in the reasoning, quoted from the rubric) is no grade.
+    """
+    own = own_words(text, finish_reason)
+    found = last_object(own, shown, {"items", "points"}, "points")
+    if found is None:
+        raise Unparsed("unparsed", "the reply holds no JSON object with points")
+    if "items" not in found:
+        raise Unparsed("missing_field", "the reply has no field 'items'")
+    items = found["items"]
+    if items is None or (isinstance(items, str) and _means_nothing(items)):
+        items = []
+    if not isinstance(items, list) or not all(isinstance(i, dict) for i in items):
+        raise Unparsed("unparsed", f"the field 'items' holds {_short(items)}")
+    return Pointed(_points(found["points"], most), [_item(i) for i in items], _text(found.get("reasoning")))
+
+
+def own_words(text: str | None, finish_reason: str | None) -> str:
+    """The reply without the thoughts that stand before it. Raises Unparsed for one that is refused whatever stands in it:
+    cut off, empty, endless, or nothing but thoughts."""
     if finish_reason == "length":
         raise Unparsed("cut_off", "the reply was cut off by the token limit")
     if text is None or not text.strip():
         raise Unparsed("no_reply", "the reply is empty")
     if len(text) > TEXT_LIMIT:
         raise Unparsed("unparsed", f"the reply has {len(text)} characters")
+    opening = _THOUGHTS.match(text)
+    if opening:
+        marks = Reasoning(start=opening[1], end=opening[1].replace(opening[1][0], opening[1][0] + "/", 1))
+        said, _ = split_reasoning(text, marks)
+    else:  # the chat template may have opened them; a closing that a grade only quotes is not followed by one
+        said = _THOUGHTS_END.split(text)[-1]
+    if said is None or not said.strip():
+        raise Unparsed("no_reply", "the reply is nothing but reasoning")
+    return said
 
 
 # --- finding the answer -----------------------------------------------------------------------------------------------
@@ -169,8 +235,10 @@ def _field(key: str) -> str:
 FIELDS = {"reasoning", "fallacies", "verdict"}
 
 
-def last_object(text: str, shown: str = "", fields: set[str] = FIELDS) -> dict[str, Any] | None:
-    """The last complete JSON object that holds a verdict, itself or one level deeper. Null where no object does.
+def last_object(
+    text: str, shown: str = "", fields: set[str] = FIELDS, holder: str = "verdict"
+) -> dict[str, Any] | None:
+    """The last complete JSON object with the field `holder`, itself or one level deeper. Null where no object has it.
 
     What stands in `shown` is passed over. Where objects disagree, the last counts only if it has all `fields` and the
     reply ends with it; else it may be a quotation, and the reply is ambiguous.
@@ -190,18 +258,18 @@ def last_object(text: str, shown: str = "", fields: set[str] = FIELDS) -> dict[s
         except (ValueError, RecursionError):
             at, failed = brace + 1, failed + 1
             continue
-        if (found := _holders(value)) and _squeezed(text[brace:at]) not in quotable:
+        if (found := _holders(value, holder)) and _squeezed(text[brace:at]) not in quotable:
             held, ends = [*held, *found], at
     if not held:
         return None
-    if re.search(r'"\s*verdict\s*"\s*:', "".join([*outside, text[at:]]), re.IGNORECASE):
-        raise Unparsed("unparsed", "a verdict stands in JSON that is not complete, beside one that is")
+    if re.search(rf'"\s*{holder}\s*"\s*:', "".join([*outside, text[at:]]), re.IGNORECASE):
+        raise Unparsed("unparsed", f"a {holder} stands in JSON that is not complete, beside one that is")
     last = held[-1]
     if isinstance(last, _Twice):
         raise Unparsed("ambiguous", "one field stands twice in the reply, with different contents")
-    agreed = all(h["verdict"] == last["verdict"] for h in held)
+    agreed = all(h[holder] == last[holder] for h in held)
     if not agreed and not (fields <= last.keys() and not text[ends:].strip(" \n`}")):
-        raise Unparsed("ambiguous", "several verdicts stand in the reply, and the last one may be a quotation")
+        raise Unparsed("ambiguous", f"several {_many(holder)} stand in the reply, and the last may be a quotation")
     return last
 
 
@@ -237,16 +305,26 @@ def _depth(text: str, at: int) -> int:
     return run
 
 
-def _holders(value: Any) -> list[dict[str, Any]]:
-    """The objects that hold a verdict: the value itself, or those one level deeper, which must agree."""
+def _many(holder: str) -> str:
+    return "verdicts" if holder == "verdict" else f"fields '{holder}'"
+
+
+def _holders(value: Any, holder: str) -> list[dict[str, Any]]:
+    """The objects that have the field: the value itself, or those one level deeper, which must agree."""
     if not isinstance(value, dict):
         return []
-    if "verdict" in value:
+    if holder in value:
         return [value]
-    inner = [v for v in value.values() if isinstance(v, dict) and "verdict" in v]
-    if any(v["verdict"] != inner[0]["verdict"] for v in inner):
-        raise Unparsed("ambiguous", "the reply names several verdicts one level deeper")
+    inner = [v for v in value.values() if isinstance(v, dict) and holder in v]
+    if any(v[holder] != inner[0][holder] for v in inner):
+        raise Unparsed("ambiguous", f"the reply names several {_many(holder)} one level deeper")
     return inner[-1:]
+
+
+def _graded(text: str | None, finish_reason: str | None, shown: str) -> dict[str, Any]:
+    own = own_words(text, finish_reason)
+    found = last_object(own, shown)
+    return _labelled(own) if found is None else found
 
 
 def _labelled(text: str) -> dict[str, Any]:
@@ -276,8 +354,19 @@ def _verdict(value: Any) -> VerdictName:
     raise Unparsed("unknown_verdict", f"{_short(value)} is none of {', '.join(VERDICTS)}")
 
 
-def _fallacies(value: Any, taxonomy: Taxonomy) -> list[Fallacy]:
-    if value is None or (isinstance(value, str) and plain_word(value).strip("\"',. ") in _NOTHING):
+def _judged(found: dict[str, Any], taxonomy: Taxonomy, decides: bool = False) -> Judged:
+    if "fallacies" not in found:
+        raise Unparsed("missing_field", "the reply has no field 'fallacies'")
+    return Judged(
+        verdict=_verdict(found["verdict"]),
+        fallacies=_fallacies(found["fallacies"], taxonomy, decides),
+        reasoning=_text(found.get("reasoning")),
+        first_wrong_step=_text(found.get("first_wrong_step")),
+    )
+
+
+def _fallacies(value: Any, taxonomy: Taxonomy, decides: bool) -> list[Fallacy]:
+    if value is None or (isinstance(value, str) and _means_nothing(value)):
         return []
     if isinstance(value, str):
         parts = re.split(r"[\n;,]", value)
@@ -286,20 +375,54 @@ def _fallacies(value: Any, taxonomy: Taxonomy) -> list[Fallacy]:
         value = [value]
     if not isinstance(value, list):
         raise Unparsed("unparsed", f"the field 'fallacies' holds {_short(value)}")
-    return [f for f in (_fallacy(item, taxonomy) for item in value) if f is not None]
+    return [f for f in (_fallacy(item, taxonomy, decides) for item in value) if f is not None]
 
 
-def _fallacy(item: Any, taxonomy: Taxonomy) -> Fallacy | None:
-    fields = {str(k).strip().lower(): v for k, v in item.items()} if isinstance(item, dict) else {"tag": item}
+def _fallacy(item: Any, taxonomy: Taxonomy, decides: bool) -> Fallacy | None:
+    fields = {_field(str(k)): v for k, v in item.items()} if isinstance(item, dict) else {"tag": item}
     name = next((fields[k] for k in ("tag", "name", "fallacy") if k in fields), None)
     if name is None and not any(fields.values()):
         return None
-    if isinstance(name, str) and plain_word(name) in _NOTHING:
+    if isinstance(name, str) and _means_nothing(name):
         return None
     tag = taxonomy.find(name) if isinstance(name, str) else None
+    if tag is None and decides and isinstance(name, str) and plain_word(name) == OTHER.lower():
+        tag = OTHER
     if tag is None:
         raise Unparsed("unknown_tag", f"{_short(name)} is no fallacy of the taxonomy {taxonomy.name}")
-    return Fallacy(tag=tag, quote=_text(fields.get("quote")), explanation=_text(fields.get("explanation")))
+    fatal = _TRUTH.get(str(fields.get("fatal")).strip().lower()) if decides else None
+    return Fallacy(tag=tag, quote=_text(fields.get("quote")), explanation=_text(fields.get("explanation")), fatal=fatal)
+
+
+_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def _means_nothing(words: str) -> bool:
+    return plain_word(words).strip("\"',. ") in _NOTHING
+
+
+def _points(value: Any, most: int) -> float:
+    number = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    elif isinstance(value, str):
+        given = re.fullmatch(r"\s*(\S+?)\s*(?:(?:/|out of)\s*(\S+))?\s*(?:points?)?[\s.]*", value.strip("*_` "), re.I)
+        if given and (given[2] is None or plain_number(given[2].rstrip(".")) == most):
+            number = plain_number(given[1].rstrip("."))
+    if number is None or not 0 <= number <= most or number != int(number):
+        raise Unparsed("unknown_points", f"{_short(value)} is no whole number of points from 0 to {most}")
+    return number
+
+
+def _item(fields: dict[str, Any]) -> dict[str, Any]:
+    said = {_field(str(k)): v for k, v in fields.items()}
+    points = said.get("points")
+    known = isinstance(points, int | float) and not isinstance(points, bool)
+    return {
+        "item": _text(said.get("item")),
+        "explanation": _text(said.get("explanation")),
+        "points": points if known else None,
+    }
 
 
 def _text(value: Any) -> str | None:

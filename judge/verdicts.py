@@ -44,15 +44,28 @@ class Fallacy(Record):
     start: int | None = None
     """Where the quote stands in the solution's text, in characters; null where it does not stand there."""
     end: int | None = None
+    grounded: bool | None = None
+    """Whether the quote stands in the solution; null where there is no quote."""
     explanation: str | None = None
+    fatal: bool | None = None
+    """Whether the solution falls with it; null where the judge was not asked."""
     probability: float | None = None
+    """Of several votes, the share that names this tag."""
 
 
 class Vote(Record):
-    """One reply of the judge's model."""
+    """One reading of the judge's model, or one member of a panel."""
 
+    judge: str | None = None
+    """The member of a panel whose verdict this is; null: the judge itself."""
     verdict: VerdictName | None = None
+    points: float | None = None
+    tags: list[str] | None = None
+    """The fallacies it names; null where it does not tag."""
     raw: str | None = None
+    """Its reply as it came, without the model's reasoning."""
+    earlier: list[str] | None = None
+    """The replies before that one, where a reading takes several calls."""
     finish_reason: str | None = None
     seed: int | None = None
     error: Failure | None = None
@@ -86,10 +99,21 @@ class Verdict(Record):
     """Judgements of a rubric's items."""
     fallacies: list[Fallacy] | None = None
     """`[]`: none found. Null: this judge does not tag, or an error."""
+    apart: list[Fallacy] | None = None
+    """What was named and enters no figure about tags: tags without a quote, where quotes are required, and flaws that no
+    tag fits (`Other`)."""
+    doubts: list[dict[str, object]] | None = None
+    """Steps that a first reading doubted, each with `quote` and `why`; null where there was no such reading."""
     first_wrong_step: str | None = None
     reasoning: str | None = None
     votes: list[Vote] = Field(default_factory=list)
+    """Every reading, in order."""
+    votes_saved: int = 0
+    """Readings that were asked for and not made, since they could not have changed the outcome."""
     usage: Usage | None = None
+    """Of all readings."""
+    seconds: float | None = None
+    """From the begin of the first reading to the end of the last; other verdicts were under way meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +127,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one reading of a case came to: the content of a verdict, or the error. `raw` and what follows is of the
-    model's reply, where a model was asked."""
+    """What one reading of a case came to: the content of a verdict, or the error. The fields are those of Verdict; `raw`
+    and what follows is of the model's replies, where a model was asked."""
 
     verdict: VerdictName | None = None
     fallacies: list[Fallacy] | None = None
-    """Null: this judge does not tag, or an error."""
+    apart: list[Fallacy] | None = None
+    doubts: list[dict[str, object]] | None = None
     first_wrong_step: str | None = None
     reasoning: str | None = None
     points: float | None = None
@@ -116,30 +141,27 @@ class Reading:
     items: list[dict[str, object]] | None = None
     probabilities: dict[str, float] | None = None
     error: Failure | None = None
+    judge: str | None = None
     raw: str | None = None
+    earlier: list[str] | None = None
     finish_reason: str | None = None
+    seed: int | None = None
     usage: Usage | None = None
 
+    def vote(self) -> Vote:
+        tags = None if self.fallacies is None else list(dict.fromkeys(f.tag for f in self.fallacies))
+        return Vote(judge=self.judge, verdict=self.verdict, points=self.points, tags=tags, raw=self.raw,
+                    earlier=self.earlier, finish_reason=self.finish_reason, seed=self.seed, error=self.error)  # fmt: skip
 
-def verdict_of(reading: Reading, case: Case, **names: Any) -> Verdict:
-    """The record of one reading."""
-    vote = Vote(verdict=reading.verdict, raw=reading.raw, finish_reason=reading.finish_reason, error=reading.error)
-    return Verdict(
-        solution_id=case.solution.id,
-        text_hash=text_hash(case.solution.text),
-        verdict=reading.verdict,
-        probabilities=reading.probabilities,
-        points=reading.points,
-        max_points=reading.max_points,
-        items=reading.items,
-        fallacies=reading.fallacies,
-        first_wrong_step=reading.first_wrong_step,
-        reasoning=reading.reasoning,
-        votes=[vote] if reading.raw is not None or reading.error else [],
-        usage=reading.usage,
-        error=reading.error,
-        **names,
-    )
+
+def verdict_of(reading: Reading, case: Case, **more: Any) -> Verdict:
+    """The record of what a case came to. Its names, its votes and what else is known of it are given as `more`."""
+    content = {name: getattr(reading, name) for name in CONTENT}
+    return Verdict(solution_id=case.solution.id, text_hash=text_hash(case.solution.text), **{**content, **more})
+
+
+CONTENT = ("error", "verdict", "probabilities", "points", "max_points", "items", "fallacies", "apart", "doubts",
+           "first_wrong_step", "reasoning", "usage")  # fmt: skip
 
 
 class Opinion(Record):

