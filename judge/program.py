@@ -16,6 +16,7 @@ from judge import compiled
 from judge.evidence import Quotes
 from judge.prompt import (
     OTHER,
+    PARTS,
     VERDICT_FORM,
     VERDICT_SCHEMA,
     Call,
@@ -120,7 +121,8 @@ class Asking:
     """The DSPy module's class in judge/grading.py."""
 
     name: str
-    material: list[Part]
+    material: list[Part] = field(default_factory=lambda: list(PARTS))
+    """What is shown, in this order; the solution comes after it."""
     quotes: Quotes = "required"
     load: str | None = None
 

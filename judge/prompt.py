@@ -4,13 +4,14 @@ judge's key is made of these."""
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from generate.prompts import harmless
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Case
 
 Part = Literal["problem", "gold_answer", "reference_solution", "rubric", "answer_check"]
+PARTS: tuple[Part, ...] = get_args(Part)
 SECTIONS: dict[str, str] = {
     "problem": "PROBLEM",
     "gold_answer": "CORRECT FINAL ANSWER",
@@ -43,7 +44,7 @@ def inputs_of(case: Case, parts: Sequence[Part]) -> dict[str, Any]:
     return {**{part: all_parts[part] for part in parts}, "solution": case.solution.text or ""}
 
 
-def material(inputs: dict[str, Any], parts: Sequence[str] = tuple(SECTIONS)) -> str:
+def material(inputs: dict[str, Any], parts: Sequence[str] = PARTS) -> str:
     """The user message: the parts in their order, then the solution, fenced; what is shared by many solutions first."""
     shown = [f"{SECTIONS[name]}\n{harmless(str(inputs[name]))}" for name in parts if inputs.get(name)]
     solution = harmless(str(inputs["solution"]))
