@@ -256,7 +256,9 @@ def as_fallacy(finding: Finding, text: str | None) -> Fallacy:
     start, end = finding.start, finding.end
     if text is None or start is None or end is None or not 0 <= start < end <= len(text):
         return Fallacy(tag=finding.tag, explanation=finding.comment)
-    return Fallacy(tag=finding.tag, quote=text[start:end], start=start, end=end, grounded=True, explanation=finding.comment)
+    return Fallacy(
+        tag=finding.tag, quote=text[start:end], start=start, end=end, grounded=True, explanation=finding.comment
+    )
 
 
 # --- a program as judge -----------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def trained(study, taxonomy, engine, optimiser, program=None, seed=0, in_flight=
     problems = study.problems()
     cases = {s.id: Case(problems[s.problem_id], s) for s in study.solutions().values()}
     pupil = Pupil(program.name, program.judge_key(bench), program.module(bench), program.inputs,
-                  program.sampling(bench.model), bench)  # fmt: skip
+                  program.sampling(bench), bench)  # fmt: skip
     given = Training(**{"name": "better", **training})
     return optimise(pupil, optimiser, given, cases, in_flight)
 
