@@ -238,17 +238,19 @@ def rewritings(gold: str, rng: random.Random) -> Iterator[str]:
         yield rf"1+{text}-1" if not text.startswith("-") else rf"{text}+1-1"
 
 
-def inspect_python(given: str | None) -> str | None:
-    """The interpreter of an environment that has Inspect AI; `None`, with a line that says why, where there is none."""
+def inspect_python(given: str | None, *also: str) -> str | None:
+    """The interpreter of an environment that has Inspect AI, and `also` these; `None`, with a line that says why, where there
+    is none."""
     if given is not None:
         return given
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "olympiad-judge" / "inspect-0.3.285"
+    name = "-".join(["inspect-0.3.285", *(re.sub(r"\W+", "-", a) for a in also)])
+    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "olympiad-judge" / name
     python = folder / "bin" / "python"
     if not (folder / "complete").is_file():
         print(f"making an environment for Inspect AI in {folder} (once)", file=sys.stderr)
         try:
             venv.create(folder, with_pip=True, clear=True)
-            subprocess.run([str(python), "-m", "pip", "install", "-q", *INSPECT], check=True, timeout=1800)
+            subprocess.run([str(python), "-m", "pip", "install", "-q", *INSPECT, *also], check=True, timeout=1800)
             (folder / "complete").touch()
         except (OSError, subprocess.SubprocessError) as error:
             print(f"Inspect AI is left out: it can't be installed here ({error})", file=sys.stderr)
