@@ -182,7 +182,7 @@ class Server:
         if (cache := wanted.get("cpu_kv_cache_gb")) is not None:
             environment["VLLM_CPU_KVCACHE_SPACE"] = str(cache)
         self.url = f"http://127.0.0.1:{port}"
-        self.log = tempfile.TemporaryFile()
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed with the server
         self.process = subprocess.Popen(
             [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *words],
             stdout=self.log, stderr=self.log, env=environment, start_new_session=True,
@@ -213,6 +213,7 @@ class Server:
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        self.log.close()
 
 
 def over_http(arm: str, model: str, count: int, python: str) -> Result:
