@@ -150,13 +150,14 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         spending = Spending(config.budget)
         if todo:
             with config.engine.open(model, config.seed) as engine:
-                about, engine.spending = engine.about(), spending
+                engine.spending = spending
                 shared = settings_key(config, model, about_engine)
 
                 async def solve(task: Task) -> Solution:
                     return (await written(task, engine, model)).model_copy(update={"settings_key": shared})
 
                 tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
+                about = engine.about()
         errors: Counter[str] = Counter()
         there = cut = 0
         for record in journal.newest(t.key for t in tasks):

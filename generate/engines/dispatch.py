@@ -145,12 +145,21 @@ class Pool(Generic[M]):
         if member.out_until <= time.monotonic():
             self._take_out(member)
 
+    def back(self, member: M) -> None:
+        """A member that was taken out by its engine answers again."""
+        member.out_until, member.silent_since, member.failures = 0.0, None, 0
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Let all calls that wait look whether there is a member for them, or none any more."""
+        self._wake(len(self._waiting))
+
     def lost(self, member: M, why: str) -> None:
         """The member will never answer again, such as one that refuses the key."""
         if member.gone is None and any(m.gone is None for m in self.members if m is not member):
             print(f"warning: goes on without {member.name}: {why}", file=sys.stderr)
         member.gone = why
-        self._wake(len(self._waiting))
+        self.look_again()
 
     def _take_out(self, member: M) -> None:
         rest = min(LONGEST_REST, SHORTEST_REST * 2**member.rests)

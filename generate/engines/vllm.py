@@ -58,7 +58,7 @@ class Vllm(VllmArguments):
                 "engine=vllm: vLLM is not installed here; run scripts/setup cpu or scripts/setup gpu, or use engine=openai"
             )
 
-    def open(self, model: "Model", seed: int = 0) -> "VllmEngine":
+    def open(self, model: "Model", seed: int = 0) -> Engine:
         """Load the model (a minute on a CPU, some on a GPU) and return the running engine."""
         self.check(model)
         return VllmEngine(model, self, seed)
