@@ -231,7 +231,8 @@ def _judges(
         named = r.get("fallacies")
         marks = [(tags(f["tag"]), f.get("probability"), _grounded(f)) for f in named] if named else ()
         numbers = nan if points is None else float(points), nan if top is None else float(top)
-        kind = errors(failure["kind"]) if failure else errors("no_verdict") if verdict < 0 and points is None else -1
+        silent = verdict < 0 and points is None and named is None  # a judge may name fallacies only
+        kind = errors(failure["kind"]) if failure else errors("no_verdict") if silent else -1
         spread = [float(r["probabilities"].get(v, nan)) for v in VERDICTS] if r.get("probabilities") else None
         newest[name] = key
         of = found.get((name, key))

@@ -137,6 +137,11 @@ def estimates_table(m: Json, name: str) -> Markup:
             ]
             rows.append([text(group, " ", tag("i", how)), *cells])
     caption = f"Estimate by judge {name}: no human said this"
+    if "corrected" in hows:
+        of = found.get("estimand")
+        means = {"problems": "new problems of this kind", "pool": "just these solutions"}.get(of, of)
+        words = "raw: as the judge says it. corrected: by the labelled part (prediction-powered inference)"
+        left_out = text(left_out, tag("p", f"{words}{f'; estimated for {means}' if means else ''}.", class_="faint"))
     return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate"), left_out)
 
 
@@ -161,6 +166,19 @@ def judges_table(m: Json, key: str) -> Markup:
         "Judges against the human labels" if whose == "human" else "Judges against the planted labels (not human gold)"
     )
     return table(caption, ["judge", "n", "errors", *(f for f, _, _ in JUDGE_FIGURES)], rows)
+
+
+def differences_table(m: Json) -> Markup | None:
+    """Each two judges on the same solutions; null where this is not known."""
+    pairs = ((m.get("differences") or {}).get("judges") or {}).get("pairs") or {}
+    figures = {"accuracy": True, "cohen_kappa": False, "weighted_kappa": False, "pass_accuracy": True}
+    rows: list[list[Any]] = []
+    for a, others in pairs.items():
+        for b, block in others.items():
+            at = ["differences", "judges", "pairs", a, b]
+            rows.append([f"{a} less {b}", *(cell(m, [*at, k], p) if k in block else "-" for k, p in figures.items())])
+    heads = ["", *(k.replace("_", " ") for k in figures)]
+    return table("Differences between judges on the same solutions", heads, rows) if rows else None
 
 
 def _hash(judge: str) -> str:
@@ -264,7 +282,7 @@ def body(m: Json, about: Json, drawn: dict[str, list[Figure]]) -> Markup:
                 class_="beside",
             ),
             [trust_section(m, i, name) for i, name in enumerate(m["judges"])],
-            tag("section", tag("h2", "Judges compared"), compare) if compare else None,
+            tag("section", tag("h2", "Judges compared"), compare, differences_table(m)) if compare else None,
             planted,
             [figures_section(i, name, drawn[name]) for i, name in enumerate(m["judges"])],
             None if m["judges"] else tag("p", "No judge has judged this study yet: run python -m judge."),

@@ -48,7 +48,6 @@ def pointer(*steps: object) -> str:
 def of_judge(m: Json, name: str, pairs: "Pairs") -> list[Figure]:
     """The figures of one judge, those left out for which there is nothing to draw. They hold it against the human
     labels; in a study that only has planted ones against those, and say so."""
-    judge = m["judges"][name]
     against = "planted" if m["planted"] and not any(a["kind"] == "human" for a in m["annotators"]) else "human"
     side = Side(m, name, against)
     drawn = [
@@ -56,9 +55,9 @@ def of_judge(m: Json, name: str, pairs: "Pairs") -> list[Figure]:
         fallacy_f1(side),
         frequencies(side, "by_topic", "topic"),
         frequencies(side, "by_answer_type", "kind of problem"),
-        reliability(judge.get("calibration"), name),
+        reliability(side),
         points(side, pairs),
-        risk_coverage(judge.get("calibration"), name),
+        risk_coverage(side),
         verdict_shares(side),
     ]
     return [f for f in drawn if f is not None]
@@ -160,11 +159,7 @@ def _mark(e: Json, x: Callable[[float], float], y: float, judge: bool) -> list[M
     """A value with its interval: a circle on a line, or a diamond on a dashed line for a judge."""
     parts = []
     if e["low"] is not None and e["high"] is not None:
-        stroke = (
-            {"stroke": JUDGE, "stroke_dasharray": "4 3", "class_": "judge-stroke"}
-            if judge
-            else {"stroke": HUMAN, "class_": "human-stroke"}
-        )
+        stroke = _stroke("raw" if judge else "human")
         parts.append(_line(x(max(0.0, e["low"])), y, x(min(1.0, e["high"])), y, stroke_width="1.5", **stroke))
     return [*parts, (_diamond if judge else _dot)(x(e["value"]), y)]
 
@@ -478,12 +473,82 @@ def pointer_of(block: Json, where: str, verdict: str) -> str | None:
     return where + pointer(verdict) if block[verdict]["value"] is not None else None
 
 
-def reliability(calibration: Json | None, name: str) -> Figure | None:
-    return None
+def reliability(side: Side) -> Figure | None:
+    """How often the judge's verdict is the humans', by the probability that it gives it."""
+    found = _calibrated(side, "reliability", lambda x: x.get("verdict given"))
+    if found is None:
+        return None
+    parts: list[Any] = [_line(at(0), down(0), at(1), down(1), stroke_dasharray="3 3")]
+    said = []
+    for how, bins in found.items():
+        stroke = _stroke(how)
+        for b in bins:
+            e, x = b["observed"], at(b["predicted"])
+            if e["low"] is not None and e["high"] is not None:
+                parts.append(_line(x, down(e["low"]), x, down(e["high"]), stroke_width="1.5", **stroke))
+            parts.append((_diamond if how == "raw" else _dot)(x, down(e["value"])))
+            beside = (x - 7, "end") if how == "raw" else (x + 7, "start")
+            parts.append(_word(beside[0], down(e["value"]) - 6, e["n"], beside[1], font_size="10"))
+            said.append(
+                f"{how}: says {number(b['predicted'], True)}, so it is in {number(e['value'], True)}, n={e['n']}"
+            )
+    about = (
+        f"Of the verdicts that {side.name} gives with a probability, how many are the humans' verdict, with 95% intervals; "
+        "numbers are n. On the dashed line probabilities are true. Hollow: as the judge gives them; filled: calibrated."
+    )
+    words = "; ".join(said)
+    return square(
+        "Reliability", about, words, "reliability", "probability of the verdict given", "share that is right", parts
+    )
 
 
-def risk_coverage(calibration: Json | None, name: str) -> Figure | None:
-    return None
+def risk_coverage(side: Side) -> Figure | None:
+    """What is wrong among the verdicts that are kept, when only the most confident ones are."""
+    found = _calibrated(side, "risk_coverage", lambda x: x.get("points"))
+    if found is None:
+        return None
+    parts: list[Any] = []
+    said, n = [], 0
+    for how, points in found.items():
+        stroke = _stroke(how)
+        places = [(at(p["coverage"]), down(p["risk"]["value"])) for p in points]
+        path = "M" + "L".join(f"{_n(x)} {_n(y)}" for x, y in places)
+        parts.append(tag("path", d=path, fill="none", stroke_width="1.5", **stroke))
+        for p, (x, y) in zip(points, places, strict=True):
+            e = p["risk"]
+            if e["low"] is not None and e["high"] is not None:
+                parts.append(_line(x, down(e["low"]), x, down(e["high"]), **stroke))
+            parts.append((_diamond if how == "raw" else _dot)(x, y))
+            said.append(f"{how}: of {number(p['coverage'], True)}, {number(e['value'], True)} wrong, n={e['n']}")
+            n = max(n, e["n"])
+    about = (
+        f"Share of wrong verdicts when only those are kept of which {side.name} is surest, with 95% intervals; n = {n} where "
+        "all are kept. Hollow: by its own probabilities; filled: calibrated."
+    )
+    words = "; ".join(said)
+    return square(
+        "Risk against coverage",
+        about,
+        words,
+        "risk-coverage",
+        "share of the verdicts kept",
+        "share that is wrong",
+        parts,
+    )
+
+
+def _calibrated(side: Side, key: str, points: Callable[[Json], Any]) -> dict[str, list[Json]] | None:
+    """What `calibration` has to draw, raw and calibrated; null where the judge gives no probabilities, or too few."""
+    found = (side.m["judges"][side.name].get("calibration") or {}).get(key) or {}
+    sides = {how: points(found[how]) for how in ("raw", "calibrated") if how in found}
+    drawn = {how: [p for p in ps if p] for how, ps in sides.items() if ps}
+    return drawn or None
+
+
+def _stroke(how: str) -> dict[str, str]:
+    if how == "raw":
+        return {"stroke": JUDGE, "stroke_dasharray": "4 3", "class_": "judge-stroke"}
+    return {"stroke": HUMAN, "class_": "human-stroke"}
 
 
 def square(

@@ -53,10 +53,22 @@ def _kappa(agreement: Json) -> tuple[str, Json | None]:
 
 
 def _ceiling(m: Json, name: str) -> str:
-    """What humans reach among each other. Filled where there are several annotators."""
-    return (
-        "" if m.get("human_human") else "How well humans agree among each other is not known: one annotator a solution."
-    )
+    """What humans reach among each other, like with like: judge and annotator held against the same other annotators."""
+    ceiling = m["judges"][name].get("ceiling") or {}
+    judge, people = (ceiling.get(side) or {} for side in ("judge", "annotators"))
+    for key, words in (("cohen_kappa", "kappa"), ("accuracy", "accuracy"), ("pass_accuracy", "pass agreement")):
+        ours, theirs = judge.get(key), people.get(key)
+        if ours and theirs and ours["value"] is not None and theirs["value"] is not None:
+            percent = key != "cohen_kappa"
+            return (
+                f"Held against the same other annotators it reaches {words} {number(ours['value'], percent)} "
+                f"{interval(ours, percent)}, where a human reaches {number(theirs['value'], percent)} "
+                f"{interval(theirs, percent)}: that is the ceiling."
+            )
+    if not any(a["kind"] == "human" for a in m["annotators"]):
+        return ""
+    why = ceiling.get("why") or "there is one annotator a solution"
+    return f"How well humans agree among each other, the ceiling, is not known: {why}."
 
 
 def _baselines(m: Json, agreement: Json) -> str:
