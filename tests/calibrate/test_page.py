@@ -72,7 +72,8 @@ def ordinary(make: Maker, n: int = 60) -> None:
                              votes=[Vote(raw="??")])  # fmt: skip
                 continue
             make.verdict(f"s{i:02}", said, judge, points=float(VERDICTS.index(said)), max_points=2.0,
-                         reasoning="Since $n>1$ it holds.", votes=[Vote(verdict=said, raw="the raw reply")])  # fmt: skip
+                         reasoning="Since $n>1$ it holds.", votes=[Vote(verdict=said, raw="the raw reply"),
+                               *([Vote(verdict=said, raw='{"reasoning": "the second vote, $z^2$"}')] if i == 6 else [])])  # fmt: skip
     start = MARKED.index("2 + 1 > 0")
     end = MARKED.index("all")
     quotes = [
@@ -107,7 +108,11 @@ def hostile(make: Maker) -> None:
                      votes=[Vote(verdict="correct", raw=HOSTILE, error=Failure(kind=HOSTILE, message=HOSTILE))])  # fmt: skip
         with make.study.journal("verdicts", HOSTILE, type(_of(make))) as journal:
             fallacy = Fallacy(tag=HOSTILE, quote=HOSTILE, start=10, end=60, explanation=HOSTILE)
-            journal.append(_of(make).model_copy(update={"key": f"k{i}", "fallacies": [fallacy]}))
+            journal.append(
+                _of(make).model_copy(
+                    update={"key": f"k{i}", "fallacies": [fallacy], "apart": [fallacy], "doubts": [{HOSTILE: HOSTILE}]}
+                )
+            )
         make.answer(name, "different", extracted=HOSTILE, reason=HOSTILE, method=HOSTILE, start=5, end=20)
 
 
@@ -253,6 +258,8 @@ def test_a_row_shows_problem_mathematics_labels_reasoning_and_the_raw_reply_on_d
     opened.page.goto(opened.page.url.split("#")[0] + "#judge=second&row=s06")
     row.get_by_text("Raw reply").first.click()
     row.get_by_text("the raw reply").wait_for()
+    row.locator("summary", has_text="Reasoning").click()  # of the second vote, out of its reply
+    row.get_by_text("the second vote").wait_for()
 
 
 def marked(opened: Opened, label: str) -> str:

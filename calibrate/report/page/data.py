@@ -229,32 +229,50 @@ class Gathering:
             "items": [{k: self._text(_said(v)) for k, v in item.items()} for item in verdict.get("items") or ()],
             "fallacies": None
             if verdict.get("fallacies") is None
-            else [
-                {
-                    "tag": f["tag"],
-                    "quote": self._text(f.get("quote")),
-                    "why": self._text(f.get("explanation")),
-                    "probability": f.get("probability"),
-                    "mark": mark(f.get("start"), f.get("end")),
-                }
-                for f in verdict["fallacies"]
-            ],
+            else [self._fallacy(f, mark) for f in verdict["fallacies"]],
+            "apart": [self._fallacy(f, mark) for f in verdict.get("apart") or ()],
+            "doubts": [{k: self._text(_said(v)) for k, v in d.items()} for d in verdict.get("doubts") or ()],
             "error": {k: error.get(k) for k in ("kind", "message")} if error else None,
-            "votes": [self._vote(v) for v in verdict.get("votes") or ()],
+            "votes": [self._vote(v, len(verdict["votes"]) > 1) for v in verdict.get("votes") or ()],
+            "saved": verdict.get("votes_saved"),
         }
 
-    def _vote(self, vote: Json) -> Json:
+    def _fallacy(self, fallacy: Json, mark: Any) -> Json:
+        return {
+            "tag": fallacy["tag"],
+            "quote": self._text(fallacy.get("quote")),
+            "why": self._text(fallacy.get("explanation")),
+            "fatal": fallacy.get("fatal"),
+            "probability": fallacy.get("probability"),
+            "mark": mark(fallacy.get("start"), fallacy.get("end")),
+        }
+
+    def _vote(self, vote: Json, several: bool) -> Json:
+        """One reading. Its reasoning stands in its reply; of a single reading it is the verdict's own."""
         error = vote.get("error") or {}
         raw = vote.get("raw") or error.get("raw")
         return {
-            "by": vote.get("model") or vote.get("judge"),
+            "by": vote.get("judge"),
             "verdict": vote.get("verdict"),
             "points": vote.get("points"),
             "finish": vote.get("finish_reason"),
-            "reasoning": self._text(vote.get("reasoning")),
+            "tags": vote.get("tags"),
+            "reasoning": self._text(_reasoning(raw)) if several else None,
             "error": {k: error.get(k) for k in ("kind", "message")} if error else None,
-            "raw": None if raw is None else self.raw.put(_bounded(raw)) or [],
+            "raw": None
+            if raw is None
+            else self.raw.put([_bounded(r) for r in (*(vote.get("earlier") or ()), raw)]) or [],
         }
+
+
+def _reasoning(raw: str | None) -> str | None:
+    """The reasoning of a reply that is one JSON object; null for any other."""
+    try:
+        said = orjson.loads(raw or "")
+    except orjson.JSONDecodeError:
+        return None
+    found = said.get("reasoning") if isinstance(said, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _said(value: Any) -> str:

@@ -384,26 +384,35 @@
     return el("article", { class: "said judge" },
       el("p", {}, said),
       judge.error ? el("p", { class: "note" }, "Failed (" + judge.error.kind + "): " + judge.error.message) : null,
-      judge.fallacies === null ? null : judge.fallacies.length ? el("ul", {}, judge.fallacies.map((f, i) => el("li", {},
-        el("b", { class: "label judge" }, names[i]), " ", el("b", {}, f.tag), f.probability === null || f.probability === undefined ? "" : " (" + number(f.probability) + ")",
-        f.quote ? [el("br"), "quote: ", el("q", {}, inline(f.quote)), f.mark === null ? el("strong", { class: "ungrounded" }, " does not stand in the solution") : ""] : [el("br"), el("span", {}, "without a quote")],
-        f.why ? [el("br"), inline(f.why)] : null))) : el("p", {}, "No fallacy found."),
+      judge.fallacies === null ? null : judge.fallacies.length ? el("ul", {}, judge.fallacies.map((f, i) => fallacyView(f, names[i]))) : el("p", {}, "No fallacy found."),
+      judge.apart.length ? folded("Named, but in no figure: without a quote, or of no kind", el("ul", {}, judge.apart.map((f) => fallacyView(f, null)))) : null,
+      judge.doubts.length ? folded("Doubts of a first reading", el("ul", {}, judge.doubts.map(entries))) : null,
       judge.wrong ? [el("h4", {}, "First wrong step"), prose(judge.wrong)] : null,
-      judge.items.length ? [el("h4", {}, "Rubric items"), el("ul", {}, judge.items.map((item) => el("li", {}, Object.entries(item).map(([k, v]) => el("div", {}, el("b", {}, k + ": "), v ? inline(v) : "")))))] : null,
+      judge.items.length ? [el("h4", {}, "Rubric items"), el("ul", {}, judge.items.map(entries))] : null,
       judge.reasoning ? [el("h4", {}, "Reasoning"), prose(judge.reasoning)] : null,
-      judge.votes.length ? [el("h4", {}, judge.votes.length === 1 ? "Reply" : "Votes"), el("ol", {}, judge.votes.map(voteView))] : null);
+      judge.votes.length ? [el("h4", {}, judge.votes.length === 1 ? "Reply" : "Votes"), el("ol", {}, judge.votes.map(voteView)),
+        judge.saved ? el("p", {}, judge.saved + " more could not have changed the outcome and were not asked for.") : null] : null);
+  }
+
+  const entries = (item) => el("li", {}, Object.entries(item).map(([k, v]) => el("div", {}, el("b", {}, k + ": "), v ? inline(v) : "")));
+
+  function fallacyView(f, name) {
+    return el("li", {}, name ? [el("b", { class: "label judge" }, name), " "] : null, el("b", {}, f.tag), f.fatal ? " (fatal)" : "",
+      f.probability === null || f.probability === undefined ? "" : " (" + number(f.probability) + " of the votes)",
+      f.quote ? [el("br"), "quote: ", el("q", {}, inline(f.quote)), f.mark === null ? el("strong", { class: "ungrounded" }, " does not stand in the solution") : ""] : [el("br"), el("span", {}, "without a quote")],
+      f.why ? [el("br"), inline(f.why)] : null);
   }
 
   function voteView(vote) {
     const said = [vote.by || "", vote.verdict ? WORDS[vote.verdict] : "no verdict", vote.points === null || vote.points === undefined ? "" : number(vote.points) + " points",
-      vote.finish === "length" ? "cut off by the token limit" : "", vote.error ? "failed (" + vote.error.kind + "): " + vote.error.message : ""].filter(Boolean).join("; ");
+      vote.tags && vote.tags.length ? vote.tags.join(", ") : "", vote.finish === "length" ? "cut off by the token limit" : "", vote.error ? "failed (" + vote.error.kind + "): " + vote.error.message : ""].filter(Boolean).join("; ");
     const node = el("li", {}, said, vote.reasoning ? folded("Reasoning", prose(vote.reasoning)) : null);
     if (vote.raw !== null) {
       const hold = folded("Raw reply");
       hold.addEventListener("toggle", async () => {
         if (hold.open && hold.childElementCount === 1) {
           const raw = await at("raw", vote.raw);
-          hold.append(raw === null ? el("p", {}, "Not in this page, to keep it small: it stands in the study's verdicts.") : el("pre", { tabindex: "0", role: "region", "aria-label": "Raw reply" }, raw));
+          add(hold, [raw === null ? el("p", {}, "Not in this page, to keep it small: it stands in the study's verdicts.") : raw.map((reply) => el("pre", { tabindex: "0", role: "region", "aria-label": "Raw reply" }, reply))]);
         }
       });
       node.append(hold);
