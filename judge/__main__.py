@@ -1,5 +1,6 @@
 """Stage 2: solutions in, verdicts out. `python -m judge model=qwen study=NAME`, or `program=recorded`."""
 
+import contextlib
 import sys
 import time
 from collections import Counter
@@ -168,8 +169,9 @@ def judged_by(config: Config, study: Study, verdict: Verdict) -> tuple[Program, 
         asks_recorded = getattr(known.program, "asks_model", False) and isinstance(known.model, RecordedModel)
         if isinstance(known.program, Program) and not asks_recorded:
             bench = bench_of(known, study)
-            if known.program.judge_key(bench) == verdict.judge_key:
-                return known.program, bench
+            with contextlib.suppress(BadInput):  # a trained program that is gone has no key
+                if judge_names(known, known.program, bench)[1] == verdict.judge_key:
+                    return known.program, bench
     return None
 
 

@@ -97,8 +97,8 @@ def _judgement(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
     solution = home.solutions.get(verdict.solution_id)
     changed = solution is None or verdict.text_hash not in (None, text_hash(solution.text))
     parts = [safe("\n".join(_facts(verdict, solution, home.answers.get(verdict.solution_id))))]
-    if verdict.fallacies or verdict.first_wrong_step:
-        parts.append(_section("fallacies", "\n".join(_fallacies(verdict))))
+    if found := "\n".join(_fallacies(verdict)):
+        parts.append(_section("fallacies", found))
     if verdict.reasoning:
         parts.append(_section("reasoning", verdict.reasoning))
     if solution is None:
@@ -109,13 +109,18 @@ def _judgement(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
         parts.append(_section("solution, with the quotes in place", marked(solution.text or "(no text)", verdict)))
     parts.append(_prompts(verdict, home, judged_by))
     for number, vote in enumerate(verdict.votes, 1):
-        of = f"raw reply {number} of {len(verdict.votes)}" if len(verdict.votes) > 1 else "raw reply"
-        parts.append(_section(of + _about(vote), vote.raw if vote.raw is not None else "(none)"))
+        of = f"reading {number} of {len(verdict.votes)}, " if len(verdict.votes) > 1 else ""
+        parts += [_section(f"{of}earlier raw reply", raw) for raw in vote.earlier or []]
+        parts.append(_section(f"{of}raw reply{_about(vote)}", vote.raw if vote.raw is not None else "(none)"))
     return "\n".join(parts)
 
 
 def _about(vote: Vote) -> str:
-    said = [vote.verdict or "no verdict", f"finish reason {vote.finish_reason}" if vote.finish_reason else ""]
+    said = [
+        vote.judge or "",
+        vote.verdict or "no verdict",
+        f"finish reason {vote.finish_reason}" if vote.finish_reason else "",
+    ]
     said += [f"seed {vote.seed}" if vote.seed is not None else ""]
     return " (" + ", ".join(s for s in said if s) + ")"
 
@@ -136,6 +141,8 @@ def _facts(verdict: Verdict, solution: Solution | None, answer: Answer | None) -
         yield f"item: {json.dumps(item, ensure_ascii=False)}"
     if answer:
         yield f"final answer: {answer.outcome} (extracted {answer.extracted}, gold {answer.gold}; {answer.reason})"
+    if verdict.votes_saved:
+        yield f"readings: {len(verdict.votes)} made, {verdict.votes_saved} saved since they could have changed nothing"
     if verdict.usage:
         yield f"tokens: {verdict.usage.prompt_tokens} read, {verdict.usage.completion_tokens} written"
     control = solution.meta.get("control") if solution else None
@@ -150,8 +157,16 @@ def _fallacies(verdict: Verdict) -> Iterator[str]:
         place = f"characters {fallacy.start} to {fallacy.end}" if fallacy.start is not None else "not in the solution"
         quote = f": {fallacy.quote!r}, {place}" if fallacy.quote is not None else ": no quote"
         yield f"{number}. {fallacy.tag}{chance}{quote}"
+        if fallacy.fatal is not None:
+            yield "   the judge says that the solution " + (
+                "falls with it" if fallacy.fatal else "does not fall with it"
+            )
         if fallacy.explanation:
             yield textwrap.indent(textwrap.fill(fallacy.explanation, WIDTH - 3), "   ")
+    for fallacy in verdict.apart or []:
+        yield f"not counted: {fallacy.tag}: {fallacy.quote or 'no quote'}"
+    for doubt in verdict.doubts or []:
+        yield f"doubted at first: {doubt.get('quote')}: {doubt.get('why')}"
     if verdict.first_wrong_step:
         yield f"first wrong step: {verdict.first_wrong_step}"
 
@@ -193,6 +208,10 @@ def _prompts(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
     problem = home.problems.get(solution.problem_id) if solution else None
     if not verdict.votes:
         return _section("prompt", "(no model was asked)")
+    if any(vote.judge for vote in verdict.votes):
+        return _section(
+            "prompt", "(a panel's: show the verdicts of its members, or run each of them alone, to see theirs)"
+        )
     known = judged_by(verdict)
     if known is None:
         why = "the judge was another than the config describes, and the run that judged left no config with this judge key"
@@ -208,7 +227,7 @@ def _prompts(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
         return _section("prompt", "(the solution or its problem has changed since, so it would come out otherwise)")
     sent: list[Chat] = []
     for vote in verdict.votes:
-        sent += [chat for chat in _sent(program, bench, case, vote) if chat not in sent]
+        sent += [chat for chat in prompts_sent(program, bench, case, vote) if chat not in sent]
     parts = [
         _section(f"prompt {n} of {len(sent)}, {m['role']}" if len(sent) > 1 else f"prompt, {m['role']}", m["content"])
         for n, chat in enumerate(sent, 1)
@@ -217,11 +236,11 @@ def _prompts(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
     return "\n".join(parts)
 
 
-def _sent(program: Program, bench: Bench, case: Case, vote: Vote) -> list[Chat]:
-    raws = [vote.raw] if vote.raw is not None else []
-    replies = [Reply(text=raw, reasoning=None, finish_reason="stop") for raw in raws]
-    if replies and vote.finish_reason:
-        replies[-1] = Reply(text=raws[-1], reasoning=None, finish_reason=vote.finish_reason)
+def prompts_sent(program: Program, bench: Bench, case: Case, vote: Vote) -> list[Chat]:
+    """The messages of each call of one reading, made again by the program over the replies that were recorded."""
+    replies = [Reply(text=raw, reasoning=None, finish_reason="stop") for raw in vote.earlier or []]
+    if vote.raw is not None:
+        replies.append(Reply(text=vote.raw, reasoning=None, finish_reason=vote.finish_reason or "stop"))
     engine = _Replay(replies)
 
     async def again() -> None:

@@ -5,10 +5,13 @@ import json
 import pytest
 
 from generate.solutions import Solution
-from judge.show import configs_of_runs, marked, safe
-from judge.verdicts import Fallacy, Verdict
+from judge.show import configs_of_runs, marked, prompts_sent, safe
+from judge.verdicts import Case, Fallacy, Verdict
 from tests.calibrate.conftest import Maker
 from tests.conftest import Misbehaving
+from tests.judge.test_grading import PROBLEM, SOLUTION, bench
+from tests.judge.test_grading import judged as judged_by_script
+from tests.judge.test_programs import decision, doubts, in_turn, of_conf, points
 
 TEXT = "First \x1b[2J we see\u202e that 1+1=2. Hence it is \\boxed{2}."
 GRADE = {
@@ -38,6 +41,11 @@ def judged(stage, tmp_path, server):
 
 def test_a_judgement_is_shown_with_the_prompt_that_was_sent_and_asks_nobody(stage, judged):
     sent = Misbehaving.asked[-1]["messages"]
+    Misbehaving.plan = [(200, json.dumps(GRADE)), (200, "no idea"), (200, json.dumps(GRADE))]
+    assert stage("judge", *judged[0], "votes=3", "model.sampling.temperature=0.7").returncode == 0
+    done = stage("judge", "study=s", "show=single-served-x3/s1")
+    assert "reading 3 of 3" in done.stdout or "reading 2 of 2" in done.stdout, done.stdout
+    assert safe(sent[-1]["content"]).strip("\n") in done.stdout and done.stdout.count("--- prompt, user") == 1
     asked, before = len(Misbehaving.asked), sorted(p.name for p in judged[1].rglob("*"))
     for words in (["show=single-served/s1"], ["show=s1"], ["show=s1", *judged[0]]):
         done = stage("judge", "study=s", *words)
@@ -88,6 +96,25 @@ def test_a_manifest_of_a_stranger_builds_no_class_and_reads_no_variable(tmp_path
     (make.study.path / "manifests" / "judge-9.json").write_text("{torn")
     assert list(configs_of_runs(make.study, "k", Config)) == []
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "replies"),
+    [
+        ("single", [decision("incorrect")]),
+        ("single", ["no idea"]),
+        ("two_step", [doubts("1+1=3"), decision("incorrect", True)]),
+        ("two_step", [doubts("1+1=3"), decision("correct", True), decision("incorrect", True)]),  # asked once again
+        ("two_step", ["no idea"]),
+        ("rubric", [points(3, 1, 2)]),
+    ],
+)
+def test_every_programs_prompts_are_made_again_from_the_replies(scripted, taxonomy, name, replies):
+    engine, program = scripted(in_turn(*replies)), of_conf(name)
+    (verdict,) = judged_by_script(engine, taxonomy, by=program)
+    (vote,) = verdict.votes
+    again = prompts_sent(program, bench(taxonomy), Case(PROBLEM, SOLUTION), vote)
+    assert again == [chat for chat, _ in engine.asked] and len(again) == len(replies)
 
 
 def test_quotes_are_marked_where_they_stand_also_inside_each_other():
