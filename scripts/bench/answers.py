@@ -48,6 +48,7 @@ Contender = Callable[[str, str], Outcome]
 
 
 def ours() -> Contender:
+    sys.path.insert(0, str(ROOT))  # before this folder, in which judge.py is another thing
     from judge.answers import Policy, compare
 
     policy = Policy(seconds=SECONDS)

@@ -34,6 +34,7 @@ from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # before this folder, in which judge.py is this file
 ARMS = ("ours", "raw", "dspy", "inspect")
 SHORT = {"reasoning_characters": 160, "fallacies": 1, "quote_characters": 60, "explanation_characters": 60}
 ROOM = 8192
@@ -43,40 +44,22 @@ Result = dict[str, float]
 
 def settings(model: str, study: Any, count: int) -> SimpleNamespace:
     """The judge as the stage would have it, and the solutions of the starter set that it reads."""
-    import yaml
-
-    from generate.engines import Sampling
-    from generate.engines.vllm import Vllm, VllmArguments
-    from generate.models import Gguf, Model
-    from generate.stage import CONF
     from generate.starter import Starter
-    from judge.program import Bench, Single
-    from judge.taxonomy import Tag, Taxonomy
+    from judge.__main__ import bench_of
     from judge.verdicts import Case
 
-    def of(file: str) -> dict[str, Any]:
-        return {k: v for k, v in yaml.safe_load((CONF / file).read_text()).items() if k not in ("_target_", "defaults")}
+    sys.path.append(str(Path(__file__).resolve().parent))
+    from judge_overhead import composed
 
-    fields = of(f"model/{model}.yaml")
-    fields["sampling"] = Sampling(**(fields.get("sampling") or {}))
-    fields["vllm"] = VllmArguments(**(fields.get("vllm") or {}))
-    if fields.get("gguf"):
-        fields["gguf"] = Gguf(**fields["gguf"])
-    made, tags = Model(**{**fields, "context_length": ROOM}), of("taxonomy/brains_vs_bytes.yaml")
-    taxonomy = Taxonomy(name=tags["name"], fallacies=[Tag(**t) for t in tags["fallacies"]])
-    program, engine = Single(**{**of("program/single.yaml"), **SHORT}), Vllm()
-    data = Starter().read()
+    config = composed(f"model={model}", f"model.context_length={ROOM}", *(f"program.{k}={v}" for k, v in SHORT.items()))
+    bench, program, data = bench_of(config, study), config.program, Starter().read()
     problems = {p.id: p for p in data.problems}
     solutions = {s.id: s for s in data.solutions[:count]}
-    bench = Bench(study, taxonomy, made, engine.identity(made))
-    sampling = program.sampling(made)
-    schema = program.schema(taxonomy)
-    adapter = program.module(bench).grade.adapter
-    signature = program.module(bench).grade.signature
+    grade, call = program.module(bench).grade, program.calls(bench.taxonomy)["grade"]
     inputs = [program.inputs(Case(problems[s.problem_id], s)) for s in solutions.values()]
-    chats = [adapter.format(signature, [], i) for i in inputs]
-    return SimpleNamespace(model=made, program=program, engine=engine, bench=bench, problems=problems, solutions=solutions,
-                           sampling=sampling, schema=schema, inputs=inputs, chats=chats)  # fmt: skip
+    chats = [grade.adapter.format(grade.signature, [], i) for i in inputs]
+    return SimpleNamespace(config=config, model=config.model, program=program, engine=config.engine, bench=bench, problems=problems,
+                           solutions=solutions, tokens=program.tokens(call, bench), schema=call.schema, inputs=inputs, chats=chats)  # fmt: skip
 
 
 def ours(model: str, count: int) -> Result:
@@ -101,11 +84,10 @@ def ours(model: str, count: int) -> Result:
                 cached[0] += getattr(last, "num_cached_tokens", 0) or 0
 
             engine._llm.generate = watched
-            config: Any = SimpleNamespace(retry_errors=False, in_flight=128)
             bench = replace(given.bench, open_engine=lambda: engine)
             began = time.perf_counter()
             with contextlib.redirect_stdout(io.StringIO()):
-                judge_solutions(config, given.program, bench, study, given.problems, given.solutions)
+                judge_solutions(given.config, given.program, bench, study, given.problems, given.solutions)
             seconds = time.perf_counter() - began
         verdicts = list(study.every("verdicts", Verdict))
         assert len(verdicts) == count
@@ -129,7 +111,7 @@ def raw(model: str, count: int) -> Result:
     arguments = engine_arguments(given.model, given.model.weights(), wanted, 0)
     names = ("model", "max_model_len", "seed", "dtype", "enforce_eager", "max_num_seqs", "structured_outputs_config")
     llm = LLM(**{name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None})
-    params = SamplingParams(temperature=0.0, max_tokens=given.sampling.max_tokens,
+    params = SamplingParams(temperature=0.0, max_tokens=given.tokens,
                             structured_outputs=StructuredOutputsParams(json=given.schema))  # fmt: skip
     began = time.perf_counter()
     outputs = llm.chat(given.chats, params, use_tqdm=False)
@@ -223,7 +205,7 @@ def over_http(arm: str, model: str, count: int, python: str) -> Result:
     given = settings(model, Study(Path("nowhere")), count)
     server = Server(model)
     try:
-        work = {"url": server.url + "/v1", "chats": given.chats, "schema": given.schema, "max_tokens": given.sampling.max_tokens,
+        work = {"url": server.url + "/v1", "chats": given.chats, "schema": given.schema, "max_tokens": given.tokens,
                 "model": model, "count": count}  # fmt: skip
         words = [python, str(Path(__file__).resolve()), "--client", arm]
         path = {"PYTHONPATH": str(ROOT)} if arm == "dspy" else {"PYTHONPATH": ""}

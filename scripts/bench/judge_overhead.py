@@ -21,8 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,15 +31,12 @@ sys.path.insert(0, str(ROOT))
 import dspy  # noqa: E402  loaded before the clock runs, for both arms
 
 from generate.engines import Chat, Engine, Reply, Sampling  # noqa: E402
-from generate.models import Model  # noqa: E402
 from generate.problems import Problem  # noqa: E402
 from generate.solutions import Solution  # noqa: E402
-from generate.stage import CONF  # noqa: E402
+from generate.stage import CONF, build  # noqa: E402
 from generate.study import Study  # noqa: E402
 from judge.grading import Grade  # noqa: E402
 from judge.lm import dspy_lm  # noqa: E402
-from judge.program import Bench, Single  # noqa: E402
-from judge.taxonomy import Tag, Taxonomy  # noqa: E402
 
 IN_FLIGHT = 128
 STEP = "Since every odd number is one more than an even one, the sum of the first n of them is n squared, as one sees at once. "
@@ -69,15 +66,23 @@ class Instant(Engine):
         return self.reply
 
 
-def bench_for(study: Study, engine: Engine) -> tuple[Single, Bench]:
-    import yaml
+def composed(*words: str) -> Any:
+    """The judge stage's config, as these words on the command line make it."""
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
 
-    fields = {
-        k: v for k, v in yaml.safe_load((CONF / "program" / "single.yaml").read_text()).items() if k != "_target_"
-    }
-    tags = yaml.safe_load((CONF / "taxonomy" / "brains_vs_bytes.yaml").read_text())
-    taxonomy = Taxonomy(name=tags["name"], fallacies=[Tag(**t) for t in tags["fallacies"]])
-    return Single(**fields), Bench(study, taxonomy, Model(name="m", id="m"), {}, open_engine=lambda: engine)
+    from judge.__main__ import Config
+
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        plain = OmegaConf.to_container(compose("judge", [*words]), resolve=True)
+    return build(Config, plain)  # type: ignore[arg-type]
+
+
+def bench_for(config: Any, study: Study, engine: Engine) -> Any:
+    """What the config's program judges with, over this engine."""
+    from judge.__main__ import bench_of
+
+    return replace(bench_of(config, study), open_engine=lambda: engine)
 
 
 def ours(count: int) -> dict[str, Any]:
@@ -86,18 +91,18 @@ def ours(count: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         study = Study(Path(folder) / "s")
-        program, bench = bench_for(study, Instant(json.dumps(GRADE)))
+        config = composed("model=smollm2", f"in_flight={IN_FLIGHT}")
+        bench = bench_for(config, study, Instant(json.dumps(GRADE)))
         problem = Problem(id="p", statement="Find the sum of the first n odd numbers.", answer="$n^2$")
         solutions = {f"s{i}": Solution(key=f"k{i}", id=f"s{i}", problem_id="p", model="other", text=f"{TEXT}({i})")
                      for i in range(count)}  # fmt: skip
-        config: Any = SimpleNamespace(retry_errors=False, in_flight=IN_FLIGHT)
         memory = []
         spent = 0.0
         for share in (0.01, 0.1, 1):
             part = dict(list(solutions.items())[: max(1, int(count * share))])
             began = time.process_time()
             with contextlib.redirect_stdout(io.StringIO()):
-                judge_solutions(config, program, bench, study, {"p": problem}, part)
+                judge_solutions(config, config.program, bench, study, {"p": problem}, part)
             spent += time.process_time() - began
             gc.collect()
             memory.append(resident())
@@ -109,8 +114,7 @@ def ours(count: int) -> dict[str, Any]:
 def bare(count: int) -> dict[str, Any]:
     """CPU seconds of bare DSPy for as many calls."""
     engine = Instant(BARE)
-    program, _ = bench_for(Study(Path("nowhere")), engine)
-    predict = dspy.Predict(Grade.with_instructions(program.instructions))
+    predict = dspy.Predict(Grade.with_instructions(composed().program.instructions))
     shown = {
         "problem": "Find the sum of the first n odd numbers.",
         "gold_answer": "$n^2$",

@@ -8,7 +8,6 @@ import json
 import sys
 import tracemalloc
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -21,14 +20,19 @@ from judge.__main__ import judge_solutions
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "bench" / "judge_overhead.py"
 
 
-@pytest.fixture(scope="module")
-def bench():
+def loaded():
+    """The script as a module."""
     spec = importlib.util.spec_from_file_location("judge_overhead", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     before = list(sys.path)
     spec.loader.exec_module(module)
     sys.path[:] = before
     return module
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return loaded()
 
 
 def test_a_verdict_costs_at_most_one_and_a_half_times_the_cpu_of_bare_dspy(bench):
@@ -48,14 +52,14 @@ def test_memory_grows_by_the_keys_of_the_verdicts_alone(bench, tmp_path, monkeyp
         return step(self, *words)
 
     monkeypatch.setattr(work.Progress, "step", counted)
-    program, on = bench.bench_for(Study(tmp_path / "s"), bench.Instant(json.dumps(bench.GRADE)))
+    config = bench.composed("model=smollm2", "in_flight=64")
+    on = bench.bench_for(config, Study(tmp_path / "s"), bench.Instant(json.dumps(bench.GRADE)))
     solutions = {f"s{i}": Solution(key=f"k{i}", id=f"s{i}", problem_id="p", model="other", text=f"{bench.TEXT}({i})")
                  for i in range(count)}  # fmt: skip
-    config = SimpleNamespace(retry_errors=False, in_flight=64)
     tracemalloc.start()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            judge_solutions(config, program, on, on.study, {"p": Problem(id="p", statement="Q")}, solutions)
+            judge_solutions(config, config.program, on, on.study, {"p": Problem(id="p", statement="Q")}, solutions)
     finally:
         tracemalloc.stop()
     each = (held[1] - held[0]) / 900

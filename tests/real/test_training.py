@@ -8,18 +8,13 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 
 from generate.engines.vllm import Vllm
 from generate.journal import Journal
-from generate.models import Gguf, Model, Sampling
-from generate.stage import CONF
 from generate.study import Study
 from judge.compiled import load
 from judge.ledger import Call, Ledger
-from judge.program import Bench, Single
 from judge.splits import split_of
-from judge.taxonomy import Tag, Taxonomy
 from judge.verdicts import Case
 
 pytestmark = [pytest.mark.engine, pytest.mark.long]
@@ -29,18 +24,18 @@ SHORT = {"reasoning_characters": 120, "fallacies": 1, "quote_characters": 40, "e
 WORDS = ["study=s", "model.context_length=8192", *(f"program.{k}={v}" for k, v in SHORT.items())]
 TINY = {
     "bootstrap": ["optimiser.candidates=1", "optimiser.demonstrations=1", "optimiser.threshold=0.4"],
-    "gepa": ["optimiser.readings=20", "optimiser.examples_read=2", "training.proposal_tokens=120"],
+    "gepa": ["optimiser.readings=10", "optimiser.examples_read=2", "training.proposal_tokens=120"],
 }
 
 
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
-    """Two problems of train and two of dev with three labelled solutions each, and a way to run the stages on them."""
+    """A problem of train and one of dev with three labelled solutions each, and a way to run the stages on them."""
     folder = tmp_path_factory.mktemp("taught")
     numbers = iter(range(1000))
     rows = []
     for split in ("train", "dev"):
-        problems = [f"sum {n}" for n in numbers if split_of(f"sum {n}") == split][:2]
+        problems = [f"sum {n}" for n in numbers if split_of(f"sum {n}") == split][:1]
         numbers = iter(range(int(problems[-1].split()[1]) + 1, 1000))
         for problem in problems:
             n = int(problem.split()[1])
@@ -102,12 +97,12 @@ def test_it_trains_saves_and_sends_the_same_prompts_when_loaded(taught, optimise
         f"optimiser={optimiser}",
         f"training.name={optimiser}",
         *TINY[optimiser],
-        "budget.requests=60",
+        "budget.requests=40",
     )
     assert "metric on dev, from 0 to 1: before" in done.stdout
     trained = load(study, optimiser)
     assert (
-        trained.manifest.kind == "human" and len(trained.manifest.labels) == 12 and trained.manifest.calls["calls"] > 6
+        trained.manifest.kind == "human" and len(trained.manifest.labels) == 6 and trained.manifest.calls["calls"] > 3
     )
     again = run(
         "judge",
@@ -116,12 +111,12 @@ def test_it_trains_saves_and_sends_the_same_prompts_when_loaded(taught, optimise
         f"optimiser={optimiser}",
         f"training.name={optimiser}",
         *TINY[optimiser],
-        "budget.requests=60",
+        "budget.requests=40",
     )
     assert trained.manifest.ended is not None or (
         "there already" in again.stdout and "starting vLLM" not in again.stderr
     )
-    assert prompts_stand_in_the_journal(study, optimiser) == 6
+    assert prompts_stand_in_the_journal(study, optimiser) == 3
 
 
 def test_a_trained_program_judges(taught):
@@ -139,10 +134,11 @@ def prompts_stand_in_the_journal(study: Study, name: str) -> int:
     the journal of the training, where it stands under a hash of the prompt."""
     import dspy
 
+    from judge.__main__ import bench_of
     from judge.lm import dspy_lm
+    from tests.judge.test_overhead import loaded
 
-    def of(file: str) -> dict:
-        return {k: v for k, v in yaml.safe_load((CONF / file).read_text()).items() if k != "_target_"}
+    composed = loaded().composed
 
     class Silent(Vllm):
         enforces_schema = True
@@ -150,19 +146,15 @@ def prompts_stand_in_the_journal(study: Study, name: str) -> int:
         def start(self, chat, sampling):
             raise AssertionError(f"this prompt was never sent in the training: {chat}")
 
-    fields = of("model/smollm2.yaml")
-    fields |= {"gguf": Gguf(**fields["gguf"]), "sampling": Sampling(**fields["sampling"])}
-    model = Model(**fields)
-    tags = of("taxonomy/brains_vs_bytes.yaml")
-    taxonomy = Taxonomy(name=tags["name"], fallacies=[Tag(**t) for t in tags["fallacies"]])
-    program = Single(**{**of("program/single.yaml"), **SHORT, "load": name})
-    about = Vllm().identity(model)
-    bench = Bench(study, taxonomy, model, about, 0, 16384)
+    config = composed(*WORDS[1:], f"program.load={name}")
+    bench, program = bench_of(config, study), config.program
     problems, count = study.problems(), 0
     with Journal(study.path / "programs" / name / "calls.jsonl", Call) as journal:
-        ledger = Ledger(Silent(), {"model": model.identity(), "engine": about}, journal, 0, lambda call: None)
+        ledger = Ledger(
+            Silent(), {"model": bench.model.identity(), "engine": bench.about_engine}, journal, 0, lambda call: None
+        )
         module = program.module(bench)
-        with dspy.context(lm=dspy_lm(ledger, program.sampling(model, 0, 16384)), disable_history=True):
+        with dspy.context(lm=dspy_lm(ledger, program.sampling(bench)), disable_history=True):
             for solution in study.solutions().values():
                 if split_of(solution.problem_id) == "dev":
                     # a small model's reply may be cut off; that it was found is what counts
