@@ -121,6 +121,8 @@ class Manifest:
         self._content: dict[str, Any] = {
             "stage": stage,
             "study": study.name,
+            "command": sys.argv[1:],
+            "process": os.getpid(),
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "finished": None,
             "config": config,

@@ -25,6 +25,7 @@ from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
 from judge.controls import Variants, controls_study, take_variants
 from judge.optimisers import Optimiser, Training
+from judge.panel import MemberStopped, Panel, judge_as_panel
 from judge.program import (
     Bench,
     Nothing,
@@ -50,7 +51,7 @@ class Config(StageConfig):
 
     model: Model | RecordedModel
     engine: EngineConfig
-    program: Program | Recorded | Nothing
+    program: Program | Panel | Recorded | Nothing
     taxonomy: Taxonomy
     answers: Policy
     lenient: Policy
@@ -111,6 +112,14 @@ def run(config: Config, plain: dict[str, Any]) -> int:
             check_answers(home, problems, solutions, policy, checker)
     if isinstance(config.program, Recorded):
         counts |= take_recorded(study, judgements, solutions)
+    if isinstance(config.program, Panel):
+        cases = cases_of(home, problems, solutions, needs_text=False)
+        voting = Voting(config.combine, probabilities=config.probabilities)
+        try:
+            counts |= judge_as_panel(config.program, study, home, cases, voting, sys.argv[1:])
+        except MemberStopped as stopped:
+            print(f"judge: {stopped}: run the same command again to go on", file=sys.stderr)
+            return stopped.code
     with ExitStack() as at_end:
         engines: list[Engine] = []
         spending = Spending(config.budget)
@@ -183,7 +192,11 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         )
     if config.asks_model and isinstance(config.model, RecordedModel):
         raise BadInput("model=recorded cannot judge; choose a model, or program=recorded for recorded judgements")
-    if config.controls and not isinstance(config.program, Program):
+    if isinstance(config.program, Panel):
+        config.program.check(study)
+        if config.votes > 1:
+            raise BadInput("program=panel: votes= is a member's affair; say it in program.members")
+    if config.controls and not isinstance(config.program, Program | Panel):
         raise BadInput(f"controls=true: program={config.program.name} judges no new solution; choose one that does")
     if config.controls and config.ask_undecided:
         raise BadInput("controls=true: ask_undecided is for the study's own answers; run it without controls")
@@ -294,7 +307,7 @@ def judge_solutions(
 ) -> Counts:
     """Judge what is not judged yet; `home` is where solutions, answers and verdicts stand: the study, or its controls."""
     (name, judge_key), trained = judge_names(config, program, bench), compiled.mark(bench.study, load_of(program))
-    cases = cases_of(program, home, problems, solutions)
+    cases = cases_of(home, problems, solutions, program.needs_text)
     tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
     without_text = len(solutions) - len(tasks)
     own = sum(s.model in (bench.model.name, bench.model.id) for s in solutions.values()) if bench.model else 0
@@ -332,6 +345,10 @@ def judge_solutions(
             said.update([record.verdict] if record.verdict else [])
             saved += record.votes_saved
     print(f"verdicts: {describe(said)}; errors: {describe(errors)} (in {journal.path})")
+    if saved:
+        print(
+            f"{saved} of {config.votes * (said.total() + errors.total())} votes were saved: they could change nothing"
+        )
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
     return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
@@ -353,7 +370,7 @@ def train(config: Config, bench: Bench, problems: dict[str, Problem], solutions:
 
     program, model = config.program, bench.model
     assert isinstance(program, Program) and isinstance(program, Trainable) and model is not None
-    cases = {c.solution.id: c for c in cases_of(program, bench.study, problems, solutions)}
+    cases = {c.solution.id: c for c in cases_of(bench.study, problems, solutions, program.needs_text)}
     pupil = Pupil(
         program.name, program.judge_key(bench), program.module(bench), program.inputs,
         program.sampling(bench), bench,
@@ -368,14 +385,14 @@ def load_of(program: Program) -> str | None:
 
 
 def cases_of(
-    program: Program, study: Study, problems: dict[str, Problem], solutions: dict[str, Solution]
+    study: Study, problems: dict[str, Problem], solutions: dict[str, Solution], needs_text: bool
 ) -> list[Case]:
-    """What the program can judge: each solution with its problem and the strict answer check of its present text."""
+    """What can be judged: each solution with its problem and the strict answer check of its present text."""
     answers = {a.solution_id: a for a in study.every("answers", Answer) if a.checker == STRICT}
     cases = []
     for solution in solutions.values():
         problem, answer = problems.get(solution.problem_id), answers.get(solution.id)
-        if problem is None or solution.error or (program.needs_text and not has_text(solution)):
+        if problem is None or solution.error or (needs_text and not has_text(solution)):
             continue
         if answer and (answer.text_hash != text_hash(solution.text) or answer.gold != problem.answer):
             answer = None

@@ -118,23 +118,25 @@ def combined(readings: Sequence[Reading], planned: int, voting: Voting) -> Readi
     agrees with the outcome; a tag's quote is that of the first reading that names it, if one may be, a grounded one."""
     how, of_points, probabilities = voting.how, voting.of_points, voting.probabilities
     usage = summed(r.usage for r in readings)
-    given = [r for r in readings if r.error is None]
+    given = [r for r in readings if r.error is None and r.verdict is not None]
     if not enough(len(given), planned):
         if planned == 1:
             return readings[0]
         kinds = Counter(r.error.kind for r in readings if r.error)
         failed = ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
-        message = f"{len(given)} of {planned} readings gave a verdict; the others: {failed}"
+        message = f"{len(given)} of {planned} readings gave a verdict; failed: {failed or 'none'}"
         raw = next((r.error.raw for r in readings if r.error and r.error.raw), None)
         return Reading(error=Failure(kind="too_few_votes", message=message, raw=raw), usage=usage)
     if len(readings) == 1 and planned == 1:
         return readings[0]
     points = [r.points for r in given if r.points is not None]
     if of_points is not None:
-        total = combined_points(points, how)
-        verdict = of_points(total)
+        total: float | None = combined_points(points, how)
+        verdict = of_points(total or 0.0)
     else:
-        total, verdict = None, combined_verdict(Counter(r.verdict for r in given if r.verdict), how)
+        scales = {r.max_points for r in given}
+        total = combined_points(points, how) if len(points) == len(given) and len(scales) == 1 else None
+        verdict = combined_verdict(Counter(r.verdict for r in given if r.verdict), how)
     near = next((r for r in given if r.verdict == verdict and r.points == total), None)
     near = near or next((r for r in given if r.verdict == verdict), given[0])
     shares: dict[str, float] | None = None
@@ -146,6 +148,7 @@ def combined(readings: Sequence[Reading], planned: int, voting: Voting) -> Readi
         near,
         verdict=verdict,
         points=total,
+        max_points=near.max_points if total is not None else None,
         fallacies=_tags_of(given),
         apart=[f for r in given for f in r.apart or ()] or None,
         probabilities=shares,
