@@ -5,8 +5,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from calibrate.calibration import Method, keep_calibrators
 from calibrate.columns import read_solutions
 from calibrate.controls import add_controls
+from calibrate.estimate import Estimand
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
 from calibrate.material import Material, fingerprint, gather
@@ -41,6 +43,8 @@ class Config(StageConfig):
     judges: list[str] | None = None
     missing: Missing = "leave_out"
     pass_threshold: Points | None = None
+    estimand: Estimand = "problems"
+    calibration: Method = "auto"
     seed: Whole = 0
     resamples: Count = 2000
     page_solutions: Whole = 5000
@@ -74,11 +78,14 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         file, new = add_to_study(added, study, config.labels.name)
         gone = sum(map(withdrawn, added))
         print(f"human labels: {len(added) - gone} read into {file}, {new - gone} new or changed; {gone} withdrawn")
-    terms = Terms(tuple(config.taxonomy.names), config.missing, config.pass_threshold)
+    terms = Terms(
+        tuple(config.taxonomy.names), config.missing, config.pass_threshold, config.estimand, config.calibration
+    )
     metrics = {"report": report.path.name, "inputs": inputs, "settings": settings}
     intervals = Intervals(config.seed, config.resamples)
     metrics |= build(material, terms, intervals)
     add_controls(metrics, study, intervals)
+    keep_calibrators(report.path, metrics, material, terms.tags)
     if config.page_solutions:
         page = (labels.counting, config.adjudication, config.taxonomy, metrics, config.page_solutions)
         write_page(report.path, study, *page)
@@ -134,6 +141,8 @@ def settings_of(config: Config) -> dict[str, Any]:
         "adjudication": {"method": config.adjudication.method, "adjudicator": config.adjudication.adjudicator},
         "missing": config.missing,
         "pass_threshold": config.pass_threshold,
+        "estimand": config.estimand,
+        "calibration": config.calibration,
         "taxonomy": config.taxonomy.name,
         "seed": config.seed,
         "resamples": config.resamples,

@@ -7,7 +7,7 @@ which of them it was is said by the key that the figures stand under, and they a
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -175,7 +175,20 @@ def metrics(c: Cases, tags: Sequence[str], intervals: Intervals, empty: str) -> 
     }
 
 
-def groupings(c: Cases) -> Iterator[tuple[str, Names]]:
+class Grouped(Protocol):
+    """Rows that figures can be broken down by."""
+
+    @property
+    def model(self) -> Names: ...
+    @property
+    def topic(self) -> Names: ...
+    @property
+    def source(self) -> Names: ...
+    @property
+    def has_answer(self) -> Bools: ...
+
+
+def groupings(c: Grouped) -> Iterator[tuple[str, Names]]:
     """The ways in which figures are broken down. Rows without a name (a problem without a topic) are in no group."""
     yield "by_model", c.model
     yield "by_topic", c.topic

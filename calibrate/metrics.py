@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrate.calibration import calibration
 from calibrate.columns import Said, blank, one_hot
+from calibrate.corrections import Aim, estimates, pool_of
 from calibrate.gold import Cases, cases, errors_by_kind, final_answer_accuracy, grouped, metrics
 from calibrate.intervals import Intervals
-from calibrate.material import Judge, Material
+from calibrate.material import OUTCOMES, Judge, Material
 from calibrate.pairs import CORRECT, Terms, agreement, passes
 from calibrate.sample import sampling_of
 from generate.labels import VERDICTS, HumanLabel
@@ -121,8 +123,20 @@ def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Jso
         block["against_planted"] = {"coverage": _coverage(m.planted, judge), **against}
     empty = "this judge has no verdicts"
     of = _with_human_answers(m, spoken)
-    block["estimates"] = {"raw": grouped(of, lambda group: metrics(group, terms.tags, intervals, empty))}
+    raw = grouped(of, lambda group: metrics(group, terms.tags, intervals, empty))
+    block["estimates"] = {"raw": raw} | _corrected(m, judge, terms)
+    at = judge.said.of_rows(m.human.row)
+    label, said = m.human.at(at >= 0), judge.said.at(at[at >= 0])
+    problem = m.solutions.problem.codes[said.row]
+    block["calibration"] = calibration(problem, said, label, terms.tags, terms.calibration, intervals)
     return block
+
+
+def _corrected(m: Material, judge: Judge, terms: Terms) -> Json:
+    """Of all solutions that the judge was asked about, those that it failed on among them."""
+    designs = frozenset(sampling_of(m.labels.counting)["designs"])
+    pool = pool_of(m.solutions, judge.said, m.answers.outcome == OUTCOMES.index("equal"), m.human)
+    return estimates(pool, Aim(terms.tags, terms.estimand, designs))
 
 
 def _grounded(judge: Judge) -> Json:

@@ -30,7 +30,9 @@ from calibrate.agreement import (
     why_degenerate,
     why_undefined,
 )
+from calibrate.calibration import Method
 from calibrate.columns import Bools, Said, Small
+from calibrate.estimate import Estimand
 from calibrate.intervals import Array, Codes, Estimate, Formula, Intervals, Sums, ratio, undefined
 from generate.labels import VERDICTS
 
@@ -44,7 +46,7 @@ Missing = Literal["leave_out", "wrong"]
 
 @dataclass(frozen=True)
 class Terms:
-    """How agreement is counted.
+    """How agreement is counted, and estimates are made.
 
     `missing=wrong` counts a judge's failure as a disagreement: in accuracy, recall and F1 of verdicts, in all pass
     figures, in exact points, and as the largest possible error in points. Figures that know no such thing (kappa of
@@ -55,6 +57,10 @@ class Terms:
     missing: Missing = "leave_out"
     pass_threshold: float | None = None
     """Points from which on a solution passes; null: it passes when its verdict is `correct`."""
+    estimand: Estimand = "problems"
+    """What corrected estimates are about: new problems of this kind, or just the `pool` of these solutions."""
+    calibration: Method = "auto"
+    """How probabilities are mapped to human frequencies."""
 
 
 def agreement(problem: Codes, label: Said, judge: Said, terms: Terms, intervals: Intervals) -> Json:

@@ -145,7 +145,7 @@ def in_full(m: Json) -> list[Section]:
             sections += [
                 s for name, j in m["judges"].items() for s in details(name, j["against_planted"], "planted labels")
             ]
-        sections += [*controls(m), coverage(m), judge_says(m)]
+        sections += [*controls(m), coverage(m), judge_says(m), *estimates(m), *calibrations(m)]
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
     return [*sections, solutions(m), final_answers(m), *opinions(m), left_out(m), how_to_read(m)]
@@ -394,6 +394,111 @@ def judge_says(m: Json) -> Section:
         "not corrected."
     ]
     return Section("What the judges alone would report (not human gold)", text, ["", *list(METRICS.values())[1:]], rows)
+
+
+def estimates(m: Json) -> list[Section]:
+    """What each judge says of all solutions, raw and corrected by the labelled part."""
+    sections = []
+    about = {
+        "problems": "new problems of this kind: labelled and unlabelled solutions vary together, problem by problem",
+        "pool": "just these solutions: only which of them were labelled is left to chance",
+    }
+    for name, judge in m["judges"].items():
+        block = judge["estimates"]
+        if not block["models"]:
+            text = ["No model has enough labels of its own to correct this judge by (30 solutions of 10 problems)."]
+            sections.append(Section(f"Estimate by judge {name}, corrected (not human gold)", text))
+            continue
+        without = ", ".join(block["models_without_labels"])
+        text = [
+            f"An estimate of what humans would say of {block['solutions']} solutions, {block['labelled']} of them "
+            f"labelled, by {', '.join(block['models'])}. Intervals are about {about[block['estimand']]}. corrected: the "
+            "labelled share, moved by lambda times what the judge sees of the others (PPI++); lambda near 0 means that the "
+            "judge adds nothing. inverted: the judge's confusion matrix inverted, as a cross-check."
+        ]
+        text += [f"Not covered, for want of labels of their own: {without}."] if without else []
+        text += [m["sampling"]["warning"]] if m["sampling"]["warning"] else []
+        rows = []
+        for words, raw, fixed, back in _estimate_rows(block["raw"], block["corrected"], block["inverted"]):
+            lam = fixed["lambda"]
+            shown = [whole(e, True) if e else "-" for e in (raw, fixed, back)]
+            notes = [
+                remark(fixed),
+                fixed.get("warning", ""),
+                f"inverted: {why}" if back and (why := remark(back)) else "",
+            ]
+            rows.append([words, *shown, "-" if lam is None else number(lam, False), "; ".join(n for n in notes if n)])
+        header = ["metric", "judge alone", "corrected", "inverted", "lambda", "remark"]
+        sections.append(Section(f"Estimate by judge {name}, corrected (not human gold)", text, header, rows))
+        for group, words in GROUPS.items():
+            groups: Mapping[str, Json] = block["corrected"][group]
+            if len(groups) > 1:
+                rows = [[g, *(whole(b[k], True) for k in METRICS), remark(b["correct"])] for g, b in groups.items()]
+                title = f"Estimate by judge {name}, corrected, {words} (not human gold)"
+                sections.append(Section(title, [], ["", *METRICS.values(), "remark"], rows, 3))
+    return sections
+
+
+def _estimate_rows(raw: Json, corrected: Json, inverted: Json) -> list[tuple[str, Json, Json, Json | None]]:
+    """Name, raw, corrected and inverted of each figure over all."""
+    blocks = [block["overall"] for block in (raw, corrected, inverted)]
+    rows = [(words, blocks[0][key], blocks[1][key], blocks[2].get(key)) for key, words in METRICS.items()]
+    tags = corrected["overall"]["fallacies"]
+    return rows + [(f"Fallacy: {tag}", *(block["fallacies"][tag] for block in blocks)) for tag in tags]
+
+
+def calibrations(m: Json) -> list[Section]:
+    """How good each judge's probabilities are, as they are and mapped to human frequencies."""
+    sections = []
+    for name, judge in m["judges"].items():
+        block = judge["calibration"]
+        title = f"Calibration of judge {name}"
+        tags = {tag: b for tag, b in block["fallacies"].items() if b["why"] is None}
+        if block["why"] is not None and not tags:
+            sections.append(Section(title, [f"{block['why'][0].upper()}{block['why'][1:]}."]))
+            continue
+        text = [
+            "calibrated: mapped to how often humans agree, each problem by a fit that has not seen it. Brier score: the "
+            "squared distance from the labels, lower is better, with its parts (Murphy). ECE: how far confidence is from "
+            "the share that is right, over ten bins; few labels alone make it larger than 0."
+        ]
+        rows = []
+        parts = ("reliability", "resolution", "uncertainty")
+        named = ([("verdict", block)] if block["why"] is None else []) + list(tags.items())
+        for what, b in named:
+            for side in ("raw", "calibrated"):
+                score = b["brier"][side]
+                method = b["method"] if side == "calibrated" else "as it is"
+                split = [number(score["parts"][k], False) for k in parts]
+                rows.append([what, method, whole(score, False), *split, whole(b["ece"][side], False)])
+        header = ["of", "probabilities", "Brier score", *parts, "ECE"]
+        sections.append(Section(title, text, header, rows))
+        if block["why"] is None:
+            bins = block["reliability"]["calibrated"]["verdict given"]
+            rows = [
+                [f"{b['low']:.1f} to {b['high']:.1f}", number(b["predicted"], True), whole(b["observed"], True)]
+                for b in bins
+            ]
+            header = ["confidence", "mean of it", "right, by human labels"]
+            sections.append(Section(f"{title}: calibrated confidence and how often it is right", [], header, rows, 3))
+            rows = [
+                [number(x["coverage"], True), f"{x['threshold']:.3f}", whole(x["risk"], True)]
+                for x in block["risk_coverage"]["calibrated"]["points"]
+            ]
+            header = ["verdicts kept", "confidence from", "of these wrong"]
+            sections.append(Section(f"{title}: risk against coverage", [], header, rows, 3))
+        if tags:
+            rows = [
+                [
+                    tag,
+                    "-" if b["threshold"] is None else f"{b['threshold']:.3f}",
+                    *(whole(b["f1"][k], True) for k in b["f1"]),
+                ]
+                for tag, b in tags.items()
+            ]
+            header = ["fallacy", "threshold", "F1 at 0.5", "F1 at the threshold, cross-fitted"]
+            sections.append(Section(f"{title}: thresholds for fallacies", [], header, rows, 3))
+    return sections
 
 
 def final_answers(m: Json) -> Section:

@@ -18,7 +18,8 @@ from tests.calibrate.conftest import Maker
 Metrics = Callable[..., dict[str, Any]]
 SETTINGS = {
     "adjudication": {"method": "majority", "adjudicator": None},
-    "missing": "leave_out", "pass_threshold": None, "taxonomy": "two", "seed": 0, "resamples": 200
+    "missing": "leave_out", "pass_threshold": None, "estimand": "problems", "calibration": "auto", "taxonomy": "two",
+    "seed": 0, "resamples": 200
 }  # fmt: skip
 
 
