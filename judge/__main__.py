@@ -373,7 +373,7 @@ def train(config: Config, bench: Bench, problems: dict[str, Problem], solutions:
     cases = {c.solution.id: c for c in cases_of(bench.study, problems, solutions, program.needs_text)}
     pupil = Pupil(
         program.name, program.judge_key(bench), program.module(bench), program.inputs,
-        program.sampling(bench), bench,
+        program.sampling(bench), bench, getattr(program, "quotes", "required"),
     )  # fmt: skip
     return optimise(pupil, config.optimiser, config.training, cases, config.in_flight)
 

@@ -23,6 +23,7 @@ from generate.study import describe, versions
 from generate.work import Progress
 from judge.adjudication import adjudicate
 from judge.compiled import ProgramManifest, Seen, folder_of, read_manifest, save
+from judge.evidence import Quotes
 from judge.labelled import labels_of
 from judge.ledger import Call, Ledger, Stopped
 from judge.lm import dspy_lm
@@ -46,6 +47,8 @@ class Pupil:
     """What the module is called with."""
     sampling: Sampling
     bench: Bench
+    quotes: Quotes = "required"
+    """Which of its tags count."""
 
     @property
     def model(self) -> Model:
@@ -186,7 +189,7 @@ def train(name: str, pupil: Pupil, optimiser: Optimiser, training: Training, les
             progress.step(call.completion_tokens or 0, call.error is not None)
 
         ledger = Ledger(engine, identity, journal, seed, step)
-        account = Account(lessons.dev, training.metric, bench.taxonomy, progress.say)
+        account = Account(lessons.dev, training.metric, bench.taxonomy, pupil.quotes, progress.say)
         student = Trainee(pupil.module, account)
         threads = max(1, min(in_flight, len(lessons.dev)))
         judge_lm = dspy_lm(ledger, pupil.sampling)

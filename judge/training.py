@@ -17,7 +17,9 @@ from generate.engines import collected_replies
 from generate.journal import key_of
 from judge.adapter import failure_of
 from judge.adjudication import Gold
+from judge.evidence import Quotes, grounded
 from judge.metric import Metric, words_on
+from judge.prompt import OTHER
 from judge.taxonomy import Taxonomy
 
 Example = Any
@@ -56,10 +58,13 @@ class Candidate:
 class Account:
     """Every candidate that was ever judged on `dev`, in the order in which it came up. Safe to use from many threads."""
 
-    def __init__(self, dev: Sequence[Example], metric: Metric, taxonomy: Taxonomy, tell: Callable[[str], None]):
+    def __init__(
+        self, dev: Sequence[Example], metric: Metric, taxonomy: Taxonomy, quotes: Quotes, tell: Callable[[str], None]
+    ):
         self._dev = {x.solution_id for x in dev}
         self._metric = metric
         self._taxonomy = taxonomy
+        self._quotes = quotes
         self._tell = tell
         self._lock = threading.Lock()
         self._candidates: dict[str, Candidate] = {}
@@ -92,7 +97,7 @@ class Account:
     def score(self, example: Example, prediction: Any, trace: Any = None) -> float:
         """The metric as DSPy calls it. DSPy knows no missing score: a reading that failed scores 0, and is counted."""
         failure = prediction.get("failure")
-        value = None if failure else self._metric(example, prediction.verdict, tags_of(prediction))
+        value = None if failure else self._metric(example, prediction.verdict, self._tags(example, prediction))
         name = getattr(prediction, "_candidate", None)
         if name is not None and example.solution_id in self._dev:
             self._enter(name, example.solution_id, value)
@@ -104,9 +109,12 @@ class Account:
         words = (
             f"The reply could not be used: {failure}"
             if failure
-            else words_on(example, prediction.verdict, tags_of(prediction), self._taxonomy)
+            else words_on(example, prediction.verdict, self._tags(example, prediction), self._taxonomy)
         )
         return dspy.Prediction(score=self.score(example, prediction), feedback=words)
+
+    def _tags(self, example: Example, prediction: Any) -> frozenset[str] | None:
+        return tags_of(prediction, example.solution, self._quotes)
 
     def _enter(self, name: str, solution_id: str, value: float | None) -> None:
         with self._lock:
@@ -121,10 +129,14 @@ class Account:
             self._tell(f"{reached}; best so far: candidate {best.number} with {best.mean():.3f}")
 
 
-def tags_of(prediction: Any) -> frozenset[str]:
-    """The tags that a reading names."""
-    named = prediction.get("fallacies") or []
-    return frozenset(f["tag"] if isinstance(f, dict) else f.tag for f in named)
+def tags_of(prediction: Any, solution: str, quotes: Quotes) -> frozenset[str] | None:
+    """The tags of a reading that count, as they do in a verdict: of the taxonomy, and with a quote where quotes are
+    required. Null for a program that does not tag."""
+    found = prediction.get("fallacies")
+    if found is None:
+        return None
+    kept, _ = grounded(found, solution, quotes)
+    return frozenset(f.tag for f in kept if f.tag != OTHER)
 
 
 class Trainee(dspy.Module):  # type: ignore[misc]
@@ -144,7 +156,7 @@ class Trainee(dspy.Module):  # type: ignore[misc]
             except (AdapterParseError, LMError) as fault:
                 failure = failure_of(fault, replies)
                 self.account.failures[failure.kind] += 1
-                prediction = dspy.Prediction(failure=failure.message, verdict=None, fallacies=[])
+                prediction = dspy.Prediction(failure=failure.message, verdict=None)
                 self._show(fault, inputs, failure.raw or failure.message)
         prediction._candidate = candidate
         return prediction

@@ -2,20 +2,25 @@
 
 import json
 import re
+from dataclasses import replace
 
 import dspy
 import pytest
+import yaml
+from hydra.utils import instantiate
 
 from generate.budget import Budget, Spending
 from generate.engines import Refused
-from generate.journal import BadInput, text_hash
+from generate.journal import BadInput, Journal, text_hash
 from generate.labels import HumanLabel
 from generate.models import Model
 from generate.problems import Problem
 from generate.solutions import Solution
-from generate.stage import EngineGone
+from generate.stage import CONF, EngineGone
 from generate.study import Study
 from judge import compiled
+from judge.ledger import Call, Ledger
+from judge.lm import dspy_lm
 from judge.metric import Metric
 from judge.optimise import Pupil, optimise
 from judge.optimisers import Bootstrap, Gepa, Mipro, Training
@@ -71,6 +76,12 @@ def study(tmp_path) -> Study:
     return made
 
 
+def shipped(kind: str):
+    """A program as its config file has it."""
+    fields = yaml.safe_load((CONF / "program" / f"{kind}.yaml").read_text())
+    return instantiate(fields, _convert_="all")
+
+
 def single(**changes) -> Single:
     return Single(**{"name": "single", "instructions": "Grade it.", "reasoning_characters": 200, "fallacies": 2,
                      "quote_characters": 80, "explanation_characters": 80, **changes})  # fmt: skip
@@ -90,12 +101,16 @@ def learner(chat, sampling):
     return reply(said("incorrect", [TAG]) if slip and taught else said("correct"))
 
 
+def cases_of(study) -> dict[str, Case]:
+    problems = study.problems()
+    return {s.id: Case(problems[s.problem_id], s) for s in study.solutions().values()}
+
+
 def trained(study, taxonomy, engine, optimiser, program=None, seed=0, in_flight=4, budget=None, **training):
     engine.spending = Spending(budget or Budget())
     program = program or single()
     bench = Bench(study, taxonomy, Model(name="m", id="org/m"), {}, seed=seed, open_engine=lambda: engine)
-    problems = study.problems()
-    cases = {s.id: Case(problems[s.problem_id], s) for s in study.solutions().values()}
+    cases = cases_of(study)
     pupil = Pupil(program.name, program.judge_key(bench), program.module(bench), program.inputs,
                   program.sampling(bench), bench)  # fmt: skip
     given = Training(**{"name": "better", **training})
@@ -173,6 +188,45 @@ def test_a_stopped_training_goes_on_where_it_was_and_asks_nothing_twice(study, t
     third = scripted(learner)
     trained(study, taxonomy, third, OPTIMISERS[name])
     assert not third.asked  # it is there already
+
+
+def by_schema(chat, sampling):
+    """Answers whatever form it is asked in, as `learner` does: a slip is seen once it was told or shown."""
+    if "FALLACIES" not in chat[0]["content"] and sampling.json_schema is None:
+        return reply("LOOK FOR SLIPS, and grade it.")
+    asked = sampling.json_schema["properties"]
+    taught = "LOOK FOR SLIPS" in chat[0]["content"] or len(chat) > 2
+    seen = "A slip text" in chat[-1]["content"] and taught
+    if "doubts" in asked:
+        said = {"reasoning": "r", "doubts": [{"quote": "1+1=3", "why": "it is 2"}] if seen else []}
+    elif "points" in asked:
+        said = {"reasoning": "r", "items": [], "points": 0 if seen else 7}
+    else:
+        flaw = {"tag": TAG, "quote": "1+1=3", "explanation": "it is 2", "fatal": True}
+        said = {"reasoning": "r", "fallacies": [flaw] if seen else [], "first_wrong_step": None,
+                "verdict": "incorrect" if seen else "correct"}  # fmt: skip
+    return reply(json.dumps(said))
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("kind", ["two_step", "rubric"])
+def test_programs_of_other_makes_are_trained_and_loaded_alike(study, taxonomy, scripted, kind, name):
+    program = shipped(kind)
+    trained(study, taxonomy, scripted(by_schema), OPTIMISERS[name], program=program)
+    manifest = compiled.read_manifest(study, "better")
+    assert manifest.dev["before"]["value"] == 0.5 and manifest.dev["after"]["value"] == 1.0
+    assert manifest.program == kind and len(compiled.load(study, "better").state) == {"two_step": 2, "rubric": 1}[kind]
+    silent = scripted(lambda chat, sampling: EngineGone("this was never asked in the training."))
+    loaded = replace(program, load="better")
+    bench = Bench(study, taxonomy, Model(name="m", id="org/m"), {}, open_engine=lambda: silent)
+    assert loaded.judge_key(bench) != program.judge_key(bench)
+    with Journal(study.path / "programs" / "better" / "calls.jsonl", Call) as journal:
+        ledger = Ledger(silent, {"model": bench.model.identity(), "engine": {}}, journal, 0, lambda call: None)
+        with dspy.context(lm=dspy_lm(ledger, loaded.sampling(bench))):
+            for case in cases_of(study).values():
+                if split_of(case.problem.id) == "dev":
+                    right = "incorrect" if "slip" in case.solution.text else "correct"
+                    assert loaded.module(bench)(**loaded.inputs(case)).verdict == right
 
 
 def test_a_reply_that_cannot_be_read_scores_0_is_counted_and_left_out_of_the_figures(study, taxonomy, scripted):
@@ -291,7 +345,6 @@ def test_a_trained_program_that_was_tampered_with_or_is_of_another_make_is_refus
 
 def test_equal_calls_that_are_drawn_at_random_get_a_seed_each_and_greedy_ones_are_asked_once(study, taxonomy, scripted):
     from generate.engines import Sampling
-    from judge.ledger import Call, Ledger
 
     chat = [{"role": "user", "content": "a"}]
     engine = scripted(lambda chat, sampling: reply(str(sampling.seed)))
@@ -317,11 +370,12 @@ def test_equal_calls_that_are_drawn_at_random_get_a_seed_each_and_greedy_ones_ar
         ("incorrect", ["a"], "partially_correct", ["a", "b"], (0.25 + 2 * 1 / 3) / 2),
         ("incorrect", None, "correct", ["a"], 0),
         ("correct", None, "correct", ["a"], 1),
+        ("incorrect", ["a"], "incorrect", None, 1),
     ],
 )
 def test_the_metric_joins_verdict_and_tags(human, tags, verdict, named, score):
     example = dspy.Example(human_verdict=human, human_tags=tags, only_pass=False)
-    assert Metric(near_miss=0.25)(example, verdict, frozenset(named)) == pytest.approx(score)
+    assert Metric(near_miss=0.25)(example, verdict, None if named is None else frozenset(named)) == pytest.approx(score)
 
 
 def test_where_humans_only_said_pass_or_not_a_partial_verdict_is_not_passed():
