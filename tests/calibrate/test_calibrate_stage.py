@@ -193,3 +193,17 @@ def test_start_up_imports_nothing_heavy(make: Maker) -> None:
     code = "import sys, calibrate.__main__; print([m for m in ('sklearn', 'scipy', 'torch', 'dspy', 'vllm') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == "[]", run.stderr
+
+
+def test_open_shows_the_page_in_the_users_browser(judged: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = judged.root.parent / "browser"
+    seen = judged.root.parent / "seen"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {seen}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", str(browser))
+    said = calibrate(judged, "study=s", "open=true")
+    assert said.returncode == 0 and "no browser was found" not in said.stdout
+    assert seen.read_text().strip() == (judged.study.path / "reports" / "report" / "index.html").as_uri()
+    none = calibrate(judged, "study=s", "name=bare", "page_solutions=0", "open=true")
+    assert none.returncode == 0 and "it is made with page_solutions above 0" in none.stdout
+    assert not (judged.study.path / "reports" / "bare" / "index.html").exists()

@@ -514,3 +514,13 @@ def test_no_text_of_the_study_stands_in_the_file_as_markup(hostile_made: Any) ->
     page = hostile_made[2].read_text()
     assert "window.pwned=1</script>" not in page and "<img" not in page
     assert re.findall(r"<script(?! type=\"application/octet-stream\" id=\"[a-z0-9-]+\">|>\"use strict\")", page) == []
+
+
+@pytest.mark.long
+def test_a_page_of_5000_solutions_keeps_its_limits(tmp_path: Path) -> None:
+    from scripts.bench.page import LIMITS, measure
+
+    with browser():  # skipped here, before minutes of work, where there is none
+        pass
+    found = measure(5000, tmp_path)
+    assert {name: value for name, value in found.items() if value > LIMITS.get(name, 1e9)} == {}

@@ -112,7 +112,7 @@ def _defined(m: Json, places: Sequence[Sequence[str]], metrics: Sequence[str]) -
         if found and not any(e["n"] for e in found):
             why.setdefault(remark(found[0]), []).append(k)
     missing = [f"{', '.join(METRICS[k] for k in ks)} ({reason})" for reason, ks in why.items()]
-    said = tag("p", f"Not defined here: {'; '.join(missing)}.", class_="faint") if missing else None
+    said = tag("p", f"Not defined here: {'; '.join(missing)}.", class_="aside") if missing else None
     return [k for k in metrics if not any(k in ks for ks in why.values())], said
 
 
@@ -141,8 +141,8 @@ def estimates_table(m: Json, name: str) -> Markup:
         of = found.get("estimand")
         means = {"problems": "new problems of this kind", "pool": "just these solutions"}.get(of, of)
         words = "raw: as the judge says it. corrected: by the labelled part (prediction-powered inference)"
-        left_out = text(left_out, tag("p", f"{words}{f'; estimated for {means}' if means else ''}.", class_="faint"))
-    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate"), left_out)
+        left_out = text(left_out, tag("p", f"{words}{f'; estimated for {means}' if means else ''}.", class_="aside"))
+    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate") if shown else None, left_out)
 
 
 def judges_table(m: Json, key: str) -> Markup:

@@ -251,9 +251,9 @@
       choice("topic", "Topic", distinct(data.problems.map((p) => p.t))),
       choice("human", "Human", distinct(data.rows.map((r) => verdict(r.h, r.b) || "none"))),
       choice("says", "Judge", distinct(codes)),
-      choice("tag", "Tag", data.tags),
+      choice("tag", "Tag", data.tags.filter((_, t) => data.rows.some((r) => (r.ht || []).includes(t) || r.j.some((c) => (c[2] || []).includes(t))))),
       choice("answer", "Final answer", distinct(data.rows.map((r) => r.a))),
-      choice("concern", "Warning", data.concerns),
+      choice("concern", "Warning", data.concerns.filter((_, k) => data.rows.some((r) => r.j.some((c) => c[3] === k)))),
       el("div", { class: "check" }, el("button", { type: "button", on: { click: () => go(Object.fromEntries(FILTERS.map((k) => [k, ""]))) } }, "Clear filters")));
     count = el("p", { role: "status", id: "count" });
     // a column in which nothing stands is not shown; all judges count, so that columns stay when the judge is changed
