@@ -137,7 +137,7 @@ class Corrected:
         stands that of t, its degrees of freedom by Satterthwaite's rule, from labelled problems and from others."""
         ours = scores if self.labelled is None else scores[self.labelled]
         others = scores[:0] if self.labelled is None else scores[~self.labelled]
-        v1, v2 = float(ours @ ours) + self.floor, float(others @ others)
+        v1, v2 = float(np.square(ours).sum()) + self.floor, float(np.square(others).sum())
         d1, d2 = 2 * degrees_of_freedom(ours, (len(ours) - 1) / 2), max(1.0, len(others) - 1)
         df = (v1 + v2) ** 2 / (v1**2 / d1 + v2**2 / d2) if v1 + v2 > 0 else d1
         return share_interval(value, v1 + v2, df, most)
@@ -154,7 +154,7 @@ def corrected(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") -
     mean_f = sums.sum(axis=0) / in_cell[:, None]
     mean_y, mean_fl = _means(mine, y, cells, weights), _means(mine, fl, cells, weights)
 
-    squares = sum(float(column @ column) for column in f.T) - float((in_cell[:, None] * mean_f**2).sum())
+    squares = sum(float(np.square(column).sum()) for column in f.T) - float((in_cell[:, None] * mean_f**2).sum())
     lam = _lambda(y - mean_y[mine], fl - mean_fl[mine], weights, squares / max(1, size - 1), size)
     on_all = lam * size / max(1, size - n)  # lambda, where all rows stand in the place of the unlabelled ones
     of_cell = mean_y + on_all * (mean_f - mean_fl)
