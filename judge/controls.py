@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Literal
 
 from generate.journal import BadInput, key_of, text_hash
@@ -77,8 +78,8 @@ class Source:
     """The strict reading of its final answer as it stands now."""
     passed: bool | None
     """Whether humans call it correct; null where they do not say."""
-    others: list[Solution]
-    """Solutions with a text, of other problems, in the order of the draw."""
+    other: Solution | None
+    """The next solution of another problem, in the order of the draw."""
 
 
 Made = tuple[str, str] | None
@@ -149,9 +150,10 @@ def _fit(
     policy: Policy,
 ) -> Iterator[tuple[Solution, str, str]]:
     count = 0
-    for solution in drawn:
+    for place, solution in enumerate(drawn):
         if count == variants.solutions:
             return
+        after = chain(islice(drawn, place + 1, None), islice(drawn, place))
         gold, answer = golds.get(solution.id), answers.get(solution.id)
         source = Source(
             solution=solution,
@@ -159,7 +161,7 @@ def _fit(
             problem=problems[solution.problem_id],
             answer=answer if answer is not None and answer.text_hash == text_hash(solution.text) else None,
             passed=None if gold is None or gold.verdict is None else gold.verdict == "correct",
-            others=[s for s in drawn if s.problem_id != solution.problem_id] if kind == "other_problem" else [],
+            other=next((s for s in after if s.problem_id != solution.problem_id), None),
         )
         if _no_room(kind, source.passed):
             continue
@@ -196,11 +198,7 @@ def empty(source: Source, policy: Policy) -> Made:
 
 
 def other_problem(source: Source, policy: Policy) -> Made:
-    """The solution of the problem drawn next that is not this one."""
-    if not source.others:
-        return None
-    other = source.others[0]
-    return other.text or "", f"the text of {other.id}"
+    return (source.other.text or "", f"the text of {source.other.id}") if source.other else None
 
 
 def key_step_removed(source: Source, policy: Policy) -> Made:

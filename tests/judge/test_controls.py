@@ -103,6 +103,8 @@ def test_the_number_of_solutions_is_for_each_kind_and_grows_without_changing_wha
     for kind in KINDS:
         assert sum(k.endswith(f"#{kind}") for k in few) == 3
     assert sum(k.endswith("#unchanged") for k in few) == 3  # the same ones are drawn for every kind
+    others = {v.text for k, v in more.items() if k.endswith("#other_problem")}
+    assert len(others) == 6  # not one solution put under every problem
     assert set(made(many, solutions=3, seed=1)) != set(few)
     assert made(list(reversed(many)), solutions=3) == few
 
@@ -130,7 +132,7 @@ def essence(text: str) -> str:
 
 
 def rewording(text: str) -> str:
-    return reworded(Source(solution("s", text=text), text, Problem(id="p"), None, None, []), Policy())[0]
+    return reworded(Source(solution("s", text=text), text, Problem(id="p"), None, None, None), Policy())[0]
 
 
 PIECES = [
