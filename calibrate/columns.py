@@ -86,7 +86,7 @@ def stream(study: Study, folder: str, kind: type[Record], take: Callable[[dict[s
     ValueError, before it keeps anything, for what is not as it should be. Raises BadInput, with file and line, for a
     line that is no such record."""
     loads = orjson.loads
-    for path in sorted((study.path / folder).glob("*.jsonl")):
+    for path in study.files(folder):
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):

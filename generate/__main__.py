@@ -16,7 +16,7 @@ from generate.problems import Dataset, Problem, Reader
 from generate.prompts import Prompt
 from generate.solutions import Solution, Usage
 from generate.stage import Count, StageConfig, Whole, launch
-from generate.study import Manifest, Study, describe
+from generate.study import MOMENT, Manifest, Shard, Study, describe
 from generate.work import make_newest, plan, work_into
 
 
@@ -33,6 +33,7 @@ class Config(StageConfig):
     seed: Whole = 0
     in_flight: Count = 256
     retry_errors: bool = False
+    shard: Shard = Shard()
     budget: Budget = Budget()
 
 
@@ -48,14 +49,15 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     print(f"study {study.path} ({why})")
 
     manifest = Manifest(study, "generate", plain)
-    brought = bring_along(dataset, study, config.dataset.name)
+    # the first shard brings along what all of them share
+    brought = bring_along(dataset, study, config.dataset.name) if config.shard.index == 0 else {}
     for what, (count, new) in brought.items():
         print(f"{what}: {count} from {config.dataset.name}, {new} of them new or changed")
     if isinstance(config.model, Recorded):
         manifest.finish(brought={k: v[0] for k, v in brought.items()})
         print("next: python -m judge" + (" program=recorded" if dataset.judgements else ""))
         return 0
-    return write_solutions(config, config.model, dataset, study, manifest)
+    return write_solutions(config, config.model, dataset, study.part(config.shard), manifest)
 
 
 def bring_along(dataset: Dataset, study: Study, source: str) -> dict[str, tuple[int, int]]:
@@ -70,7 +72,7 @@ def bring_along(dataset: Dataset, study: Study, source: str) -> dict[str, tuple[
     brought = {}
     with ExitStack() as open_journals:
         problems = open_journals.enter_context(study.problems_journal())
-        solutions = {m: open_journals.enter_context(study.solutions_journal(m)) for m in by_model}
+        solutions = {m: open_journals.enter_context(study.solutions_journal(m, MOMENT)) for m in by_model}
         labelled = dataset.labels or study.label_file(source).exists()
         labels = open_journals.enter_context(study.labels_journal(source)) if labelled else None
         judgements = open_journals.enter_context(study.judgements_journal(source)) if dataset.judgements else None
@@ -135,6 +137,7 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         tasks = [
             make_task(config, model, about_engine, problem, sample)
             for problem in dataset.problems
+            if config.shard.holds(problem.id)
             for sample in range(config.samples)
         ]
         if others := journal.noted - {settings_key(config, model, about_engine)}:

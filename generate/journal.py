@@ -17,6 +17,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 SYNC_SECONDS = 1.0
+LOOK_SECONDS = 0.1  # between two looks whether another writer has ended
 KEY_LENGTH = 24
 BLOCK = 1 << 20  # bytes that are read at once
 
@@ -162,6 +163,7 @@ class Journal(Generic[R]):
     that is there already replaces it for every reader, and the older line stays where it was. One process at a time
     may write; a second one is refused with a line that says so. `beside` are the files of other shards, which are read
     as if their lines stood before this file's, and never written. Of the field `noting` the distinct values are kept.
+    `patience` is for how many seconds to wait for another writer.
     """
 
     def __init__(
@@ -171,6 +173,7 @@ class Journal(Generic[R]):
         identity: tuple[str, ...] = ("key",),
         beside: Sequence[Path] = (),
         noting: str | None = None,
+        patience: float = 0.0,
     ):
         self.path = path
         self.kind = kind
@@ -184,7 +187,7 @@ class Journal(Generic[R]):
         self._files: list[tuple[Path, int]] = []
         self._file_of, self._starts, self._sizes = array("H"), array("Q"), array("Q")
         self._called, self._failed = array("q"), bytearray()
-        self._file = _opened_alone(path)
+        self._file = _opened_alone(path, patience)
         try:
             for other in beside:
                 self._read_heads(other, os.open(other, os.O_RDONLY | os.O_CLOEXEC))
@@ -336,6 +339,8 @@ class Journal(Generic[R]):
             return
         try:
             self._sync()
+            if len(self._files) > 1:
+                os.utime(self._file)  # of several shards' files the one last written to is read last
         finally:
             self._close_files()
 
@@ -352,22 +357,29 @@ class Journal(Generic[R]):
             self.close()
 
 
-def _opened_alone(path: Path) -> int:
+def _opened_alone(path: Path, patience: float) -> int:
     """A file opened to be read and added to, with the lock that keeps other writers out."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise BadInput(f"{path}: cannot be written: {error.strerror}") from None
+    deadline = time.monotonic() + patience
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return file
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(LOOK_SECONDS)
     except OSError as error:
         os.close(file)
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+        if isinstance(error, BlockingIOError | PermissionError):
             raise BadInput(f"{path}: another run is writing this file; wait for it, or end it") from None
         why = f"its file system keeps no locks ({error.strerror}), so a second writer could not be kept out"
         raise BadInput(f"{path}: {why}; choose another folder with studies_dir=...") from None
-    return file
 
 
 def _lines(file: int, upto: int | None = None) -> Iterator[bytes]:

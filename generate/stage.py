@@ -122,6 +122,8 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
         hydra.main(version_base="1.3", config_path=str(CONF), config_name=stage)(task)()
         if fault is not None:
             raise fault
+        if sweeping:
+            print(f"{stage}: all jobs are done; what they printed is in {_studies(argv)}/.sweeps/.submitit")
         return code
     except BadInput as error:
         return _say(stage, error, BAD)
@@ -192,9 +194,13 @@ def _sweeps(argv: list[str]) -> bool:
     if sweeping and given.get("hydra/launcher", "basic") == "basic":
         raise BadInput(
             "-m runs all its jobs in one process, and two models must not be loaded in one; add "
-            "hydra/launcher=submitit_local (pip install 'olympiad-judge[slurm]')"
+            "hydra/launcher=local or hydra/launcher=slurm (submitit's; pip install 'olympiad-judge[slurm]')"
         )
     return sweeping
+
+
+def _studies(argv: list[str]) -> str:
+    return next((a.partition("=")[2] for a in reversed(argv) if a.startswith("studies_dir=")), "studies")
 
 
 def _keep_text(arg: str) -> str:
@@ -284,6 +290,8 @@ def _explain(stage: str, error: Exception, folders: list[Path]) -> str:
         return f"unknown key '{name}'; {hint} (python -m {stage} --help shows all)"
     if match := re.search(r"Could not find '([^']+)'", text):
         name, _, option = match[1].rpartition("/")
+        if option.startswith("submitit_"):
+            return f"hydra/launcher: submitit is not installed here; pip install 'olympiad-judge[slurm]' ({match[1]})"
         return f"{name}={option}: there is no such {name}{_suggest(option, _options(name, folders))}"
     if match := re.search(r"You must specify '([^']+)', e\.g", text):
         return f"{match[1]}=... must be given; there are: {', '.join(_options(match[1], folders))}"

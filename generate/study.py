@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -17,10 +18,13 @@ from generate.journal import BadInput, Journal, Record, read, write_whole
 from generate.labels import HumanLabel, Judgement
 from generate.problems import Problem
 from generate.solutions import Solution
+from generate.stage import Count, Whole, settings
 
 R = TypeVar("R", bound=Record)
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 LABEL_IDENTITY = ("solution_id", "annotator", "kind")
+SHARD_SUFFIX = re.compile(r"(\.shard-\d+-of-\d+)?\.jsonl$")
+MOMENT = 60.0  # seconds
 JUDGEMENT_IDENTITY = ("solution_id", "judge")
 
 
@@ -35,12 +39,42 @@ def slug(name: str) -> str:
     return f"{readable}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
-class Study:
-    """A study's folder. Reading never changes it; writing goes through `journal`."""
+@settings
+class Shard:
+    """Which part of the work a run does: the problems whose hash says `index`, out of `count` parts."""
 
-    def __init__(self, path: Path):
+    index: Whole = 0
+    count: Count = 1
+
+    def __post_init__(self) -> None:
+        if self.index >= self.count:
+            raise ValueError(f"index counts from 0, so it must be below count={self.count}")
+
+    def holds(self, problem_id: str) -> bool:
+        digest = hashlib.sha256(problem_id.encode("utf-8", "replace")).digest()
+        return int.from_bytes(digest[:8], "big") % self.count == self.index
+
+    @property
+    def suffix(self) -> str:
+        """What its files are called, behind the name: nothing where there is one part."""
+        return f".shard-{self.index}-of-{self.count}" if self.count > 1 else ""
+
+
+class Study:
+    """A study's folder. Reading never changes it; writing goes through `journal`.
+
+    With a shard it writes files of its own, `NAME.shard-0-of-4.jsonl`, beside those of other shards, and takes what
+    stands in those as done.
+    """
+
+    def __init__(self, path: Path, shard: Shard = Shard()):  # noqa: B008
         self.path = path
         self.name = path.name
+        self.shard = shard
+
+    def part(self, shard: Shard) -> "Study":
+        """The same study, written to by one shard of a run."""
+        return Study(self.path, shard)
 
     @classmethod
     def named(cls, root: str, name: str) -> "Study":
@@ -71,23 +105,31 @@ class Study:
 
     # writing
 
-    def problems_journal(self) -> Journal[Problem]:
-        return Journal(self.path / "problems.jsonl", Problem, ("id",))
+    # What a run takes from its source is written in a moment, so a run beside it waits for that; where it writes its own
+    # results for hours, it is refused.
 
-    def solutions_journal(self, model: str) -> Journal[Solution]:
-        return Journal(self.path / "solutions" / f"{slug(model)}.jsonl", Solution, noting="settings_key")
+    def problems_journal(self) -> Journal[Problem]:
+        return Journal(self.path / "problems.jsonl", Problem, ("id",), patience=MOMENT)
 
     def label_file(self, source: str) -> Path:
         return self.path / "labels" / f"{slug(source)}.jsonl"
 
     def labels_journal(self, source: str) -> Journal[HumanLabel]:
-        return Journal(self.label_file(source), HumanLabel, LABEL_IDENTITY)
+        return Journal(self.label_file(source), HumanLabel, LABEL_IDENTITY, patience=MOMENT)
 
     def judgements_journal(self, source: str) -> Journal[Judgement]:
-        return Journal(self.path / "recorded" / f"{slug(source)}.jsonl", Judgement, JUDGEMENT_IDENTITY)
+        path = self.path / "recorded" / f"{slug(source)}.jsonl"
+        return Journal(path, Judgement, JUDGEMENT_IDENTITY, patience=MOMENT)
 
-    def journal(self, folder: str, name: str, kind: type[R], identity: tuple[str, ...] = ("key",)) -> Journal[R]:
-        return Journal(self.path / folder / f"{slug(name)}.jsonl", kind, identity)
+    def solutions_journal(self, model: str, patience: float = 0.0) -> Journal[Solution]:
+        return self.journal("solutions", model, Solution, patience, noting="settings_key")
+
+    def journal(
+        self, folder: str, name: str, kind: type[R], patience: float = 0.0, noting: str | None = None
+    ) -> Journal[R]:
+        path = self.path / folder / f"{slug(name)}{self.shard.suffix}.jsonl"
+        beside = [f for f in self.files(folder) if _family(f) == slug(name) and f != path]
+        return Journal(path, kind, beside=beside, noting=noting, patience=patience)
 
     # reading: of several lines with one name the newest counts
 
@@ -104,8 +146,20 @@ class Study:
 
     def every(self, folder: str, kind: type[R]) -> Iterator[R]:
         """All records in a folder's files, one at a time, oldest first within a file."""
-        for file in sorted((self.path / folder).glob("*.jsonl")):
+        for file in self.files(folder):
             yield from read(file, kind)
+
+    def files(self, folder: str) -> list[Path]:
+        """A folder's journals in the order in which they are to be read: by name, and of the shards of one name the one
+        last written to comes last, since of several records of one thing the last counts."""
+        found = sorted((self.path / folder).glob("*.jsonl"))
+        families = Counter(_family(f) for f in found)
+        return sorted(found, key=lambda f: (_family(f), f.stat().st_mtime_ns if families[_family(f)] > 1 else 0))
+
+
+def _family(file: Path) -> str:
+    """The name that a file shares with those of other shards."""
+    return SHARD_SUFFIX.sub("", file.name)
 
 
 class Manifest:

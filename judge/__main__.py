@@ -18,7 +18,7 @@ from generate.models import Recorded as RecordedModel
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.stage import Count, StageConfig, Whole, launch
-from generate.study import Manifest, Study, describe
+from generate.study import Manifest, Shard, Study, describe
 from generate.work import make_newest, plan, work_into
 from judge import compiled
 from judge.answers import Policy
@@ -72,6 +72,7 @@ class Config(StageConfig):
     stop_early: bool = True
     probabilities: Probabilities = "votes"
     retry_errors: bool = False
+    shard: Shard = Shard()
     budget: Budget = Budget()
 
     @property
@@ -88,6 +89,7 @@ class Config(StageConfig):
 
 def run(config: Config, plain: dict[str, Any]) -> int:
     study, why = Study.existing(config.studies_dir, config.study)
+    study = study.part(config.shard)
     if config.show is not None:
         from judge.show import show
 
@@ -99,7 +101,11 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     print(f"study {study.path} ({why})")
 
     manifest = Manifest(study, "judge", plain)
-    counts: Counts = {"golds_not_equal_to_themselves": check_golds(problems.values(), config.answers)}
+    counts: Counts = {
+        "golds_not_equal_to_themselves": check_golds(
+            [p for p in problems.values() if config.shard.holds(p.id)], config.answers
+        )
+    }
     readings = ((STRICT, config.answers), (LENIENT, config.lenient))
     counts["answers"] = {c: check_answers(study, problems, solutions, policy, c) for c, policy in readings}
     if not any(counts["answers"].values()):
@@ -158,7 +164,8 @@ def chosen_solutions(study: Study, config: Config) -> dict[str, Solution]:
         solutions = {k: s for k, s in solutions.items() if s.model in config.models}
     if not solutions:
         raise BadInput(f"{study.path} holds no solutions: run `python -m generate` for it first")
-    return dict(list(solutions.items())[: config.limit])
+    first = list(solutions.items())[: config.limit]
+    return {k: s for k, s in first if config.shard.holds(s.problem_id)}
 
 
 def bench_of(config: Config, study: Study) -> Bench:
@@ -200,7 +207,7 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         raise BadInput(f"controls=true: program={config.program.name} judges no new solution; choose one that does")
     if config.controls and config.ask_undecided:
         raise BadInput("controls=true: ask_undecided is for the study's own answers; run it without controls")
-    if getattr(config.program, "needs_text", False) and not any(s.text for s in solutions.values()):
+    if getattr(config.program, "needs_text", False) and solutions and not any(s.text for s in solutions.values()):
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
     if config.asks_model and isinstance(config.model, Model):
         config.model.check()

@@ -17,6 +17,7 @@ VERSION = 3  # raise it when the checker's outcomes change: all answers are then
 STRICT, LENIENT = "strict", "lenient"
 """The two readings of an answer. Headline figures rest on the strict one; reports show the lenient one where it differs."""
 SHOW_PROGRESS_FROM = 2000
+PATIENCE = 3600.0  # seconds to wait for another judge's run that checks the same answers
 
 
 def check_golds(problems: Iterable[Problem], policy: Policy) -> list[str]:
@@ -55,7 +56,7 @@ def check_answers(
         wanted[key] = (solution, problem.answer)
     if not wanted:
         return {}
-    with study.journal("answers", checker, Answer) as journal:
+    with study.journal("answers", checker, Answer, patience=PATIENCE) as journal:
         todo = [(key, *pair) for key, pair in wanted.items() if key not in journal]
         progress = Progress(len(todo), 0, "answer") if len(todo) >= SHOW_PROGRESS_FROM else None
         compared = compare_many([(gold, solution.text) for _, solution, gold in todo], policy)

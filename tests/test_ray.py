@@ -78,6 +78,7 @@ def test_a_replica_that_is_killed_is_replaced_and_nothing_is_lost_or_done_twice(
     assert len(lines(studies["many"])[file]) == (80 if name == "generate" else 75)
 
 
+@pytest.mark.long
 def test_a_stage_that_is_killed_leaves_no_process_of_its_cluster(tmp_path):
     run = start(tmp_path, "generate", "study=s", *TWO_FAST, "in_flight=2")
     deadline = time.monotonic() + 120

@@ -145,7 +145,7 @@ def distance(gold: Gold, verdict: Json) -> float | None:
 
 def _lines(study: Study, folder: str) -> Iterator[tuple[Json, bytes]]:
     """The records of a folder, oldest first within a file, each with its line."""
-    for file in sorted((study.path / folder).glob("*.jsonl")):
+    for file in study.files(folder):
         yield from _lines_of(file)
 
 
