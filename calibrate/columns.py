@@ -139,38 +139,33 @@ class Solutions:
 
 def read_solutions(study: Study) -> Solutions:
     """Streams the study's solutions. Raises BadInput for a line that is none."""
-    ids: list[str] = []
-    place: dict[str, int] = {}
+    newest: dict[str, int] = {}
     hashes: list[str | None] = []
     problem, model, error = Coder(), Coder(), Coder()
-    columns = problems, models, errors, flags = array("i"), array("i"), array("i"), array("b")
+    problems, models, errors, flags = array("i"), array("i"), array("i"), array("b")
 
     def take(r: dict[str, Any]) -> None:
         name, text, failure, finish = r["id"], r.get("text"), r.get("error"), r.get("finish_reason")
         if type(name) is not str or r["problem_id"] is None or r["model"] is None:
             raise TypeError
         flag = (text is not None and text != "") | (finish == "length") << 1 | (finish is not None) << 2
-        codes = problem(r["problem_id"]), model(r["model"]), error(failure["kind"] if failure else None), flag
-        hashed = text_hash(text)
-        at = place.setdefault(name, len(ids))
-        if at == len(ids):
-            ids.append(name)
-            hashes.append(hashed)
-            for column, code in zip(columns, codes, strict=True):
-                column.append(code)
-        else:
-            hashes[at] = hashed
-            for column, code in zip(columns, codes, strict=True):
-                column[at] = code
+        codes = problem(r["problem_id"]), model(r["model"]), error(failure["kind"] if failure else None)
+        hashes.append(text_hash(text))
+        newest[name] = len(problems)
+        problems.append(codes[0])
+        models.append(codes[1])
+        errors.append(codes[2])
+        flags.append(flag)
 
     stream(study, "solutions", Solution, take)
     found = study.problems()
-    order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
+    ids = sorted(newest)
+    order = np.fromiter((newest[name] for name in ids), dtype=np.intp, count=len(ids))
     by_problem = problem.in_order(np.asarray(problems)[order])
     of_problem = [found.get(name) for name in by_problem.names]
     bits = np.asarray(flags)[order]
     return Solutions(
-        ids=[ids[i] for i in order],
+        ids=ids,
         text_hash=[hashes[i] for i in order],
         problem=by_problem,
         model=model.in_order(np.asarray(models)[order]),

@@ -37,7 +37,7 @@ Z95 = 1.959963984540054
 WILSON, WILSON_CLUSTERED = "wilson", "wilson, effective n of problems"
 WILSON_PROBLEMS = "wilson, counting problems"
 BOOTSTRAP, FROM_SHARE, NO_INTERVAL = "BCa bootstrap over problems", "from the wilson interval of a share", "none"
-MOST_CELLS = 20_000_000
+MOST_CELLS = 60_000_000
 """Sums larger than this (problems x numbers in a row) are not resampled."""
 AT_ONCE = 4_000_000
 """Numbers (resamples x problems, or problems x numbers in a row) that are worked on at a time."""
@@ -181,6 +181,14 @@ class Sums:
         sums.by_problem = flat.reshape(count, width).astype(np.float64)
         return sums
 
+    @classmethod
+    def beside(cls, parts: Sequence["Sums"]) -> "Sums":
+        """Sums of the same rows, the numbers of the one after those of the other: one draw serves all."""
+        sums = cls(np.zeros(0, dtype=np.intp), np.zeros((0, 0)))
+        sums.n = parts[0].n
+        sums.by_problem = np.concatenate([part.by_problem for part in parts], axis=1)
+        return sums
+
     @property
     def n_problems(self) -> int:
         return len(self.by_problem)
@@ -204,7 +212,7 @@ class Sums:
             yield self.total - self.by_problem[start : start + step]
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=2)
 def _draws(n_problems: int, resamples: int, seed: int) -> list[NDArray[np.uint8]]:
     """How often each problem is drawn, in parts of shape (some resamples, n_problems)."""
     random = np.random.default_rng([seed, n_problems])

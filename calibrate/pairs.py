@@ -90,27 +90,41 @@ class Coded:
     judge: Codes
     names: Sequence[str]
     empty: str
+    among: "tuple[Sums, int] | None" = None
+    """Sums that hold this one's cells too, and where they begin; null: it has sums of its own."""
 
     @property
     def k(self) -> int:
         return len(self.names)
 
+    @property
+    def width(self) -> int:
+        return self.k * self.k + self.k
+
     @cached_property
     def sums(self) -> Sums:
         """By problem: the k x k cells of the table, the label in rows, then k cells for the judge's failures."""
+        if self.among is not None:
+            return self.among[0]
         k = self.k
         cells = np.where(self.judge < 0, k * k + self.label, self.label.astype(np.intp) * k + self.judge)
-        return Sums.of_cells(self.problem, cells, k * k + k)
+        return Sums.of_cells(self.problem, cells, self.width)
+
+    def own(self, sums: Array) -> Array:
+        """Its cells of sums (..., m): (..., k k + k)."""
+        start = self.among[1] if self.among is not None else 0
+        return sums[..., start : start + self.width]
 
     def table(self, sums: Array) -> Array:
-        return sums[..., : self.k * self.k].reshape(*sums.shape[:-1], self.k, self.k)
+        return self.own(sums)[..., : self.k * self.k].reshape(*sums.shape[:-1], self.k, self.k)
 
     def hits(self, sums: Array, word: int) -> Array:
         """True positives, false positives and false negatives of one word, (..., 3)."""
         table = self.table(sums)
         tp = table[..., word, word]
         named, borne = table[..., :, word].sum(axis=-1), table[..., word, :].sum(axis=-1)
-        return np.stack([tp, named - tp, borne + sums[..., self.k * self.k + word] - tp], axis=-1)
+        lost = self.own(sums)[..., self.k * self.k + word]
+        return np.stack([tp, named - tp, borne + lost - tp], axis=-1)
 
     def all_hits(self, sums: Array) -> Array:
         """Those of all words, (..., 3 k)."""
@@ -313,25 +327,27 @@ def _points(problem: Codes, label: Said, judge: Said, intervals: Intervals) -> J
 
     x, y, top, at = label.points[rows], judge.points[rows], label.max_points[rows], problem[rows]
     apart = np.where(judge.failed[rows], top, np.abs(y - x))
-    ones = np.ones(len(at))
     no_top = "the labels do not say how many points there are" if np.isnan(top).any() else None
     all_exact = len(at) > 0 and not apart.any()
     most = float(top.max()) if len(at) and no_top is None else None
 
-    def mean(
-        of: Codes, values: Array, why: str | None, spread: Callable[[float], tuple[float, float]] | None
-    ) -> Estimate:
-        sums = Sums(of, np.stack([values, np.ones(len(values))], axis=-1))
-        return intervals.figure(sums, ratio, empty, why, without_spread=spread)
-
-    share_of_top = np.divide(apart, top, out=np.full(len(at), np.nan), where=ones > 0)
+    share_of_top = np.divide(apart, top, out=np.full(len(at), np.nan), where=top > 0)
+    errors = Sums(at, np.stack([apart, share_of_top, np.ones(len(at))], axis=-1))
     difference = (judge.points - label.points)[both]
     known = all_exact and most is not None
     figures = {
         "exact": intervals.share(at, apart == 0, empty),
-        "mae": mean(at, apart, no_top if np.isnan(apart).any() else None, (lambda u: (0.0, u * most)) if known else None),  # type: ignore[operator]
-        "nmae": mean(at, share_of_top, no_top, (lambda u: (0.0, u)) if all_exact else None),
-        "bias": mean(problem[both], difference, None, (lambda u: (-u * most, u * most)) if known else None),  # type: ignore[operator]
+        "mae": intervals.figure(
+            errors, lambda s: ratio(s[..., [0, 2]]), empty, no_top if np.isnan(apart).any() else None,
+            without_spread=(lambda u: (0.0, u * most)) if known else None,  # type: ignore[operator]
+        ),
+        "nmae": intervals.figure(
+            errors, lambda s: ratio(s[..., 1:]), empty, no_top, without_spread=(lambda u: (0.0, u)) if all_exact else None
+        ),
+        "bias": intervals.figure(
+            Sums(problem[both], np.stack([difference, np.ones(len(difference))], axis=-1)), ratio, empty,
+            without_spread=(lambda u: (-u * most, u * most)) if known else None,  # type: ignore[operator]
+        ),
         **_correlations(problem[both], label.points[both], judge.points[both], empty, intervals),
     }  # fmt: skip
     return _json(figures)
@@ -375,10 +391,14 @@ def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], in
     empty = _empty(len(label), "fallacy tags", bool(labelled.any()))
     at, a, b = problem[rows], label.tags[rows] > 0.5, judge.tags[rows] > 0.5
     some = len(at) > 0
+    union = (a | b).sum(axis=1)
+    shared = np.divide((a & b).sum(axis=1), union, out=np.ones(len(at)), where=union > 0)  # two empty sets are the same
     each = [
         Coded(at, a[:, i].astype(np.int8), b[:, i].astype(np.int8), ("absent", "present"), empty)
         for i in range(len(tags))
     ]
+    joint = Sums.beside([*(coded.sums for coded in each), Sums(at, np.stack([shared, np.ones(len(at))], axis=-1))])
+    each = [replace(coded, among=(joint, i * coded.width)) for i, coded in enumerate(each)]
     block: Json = {}
     for tag, coded in zip(tags, each, strict=True):
         figures = {
@@ -388,15 +408,14 @@ def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], in
         }
         block[tag] = _json(figures) | {"support": int(coded.label.sum())}
 
-    union = (a | b).sum(axis=1)
-    shared = np.divide((a & b).sum(axis=1), union, out=np.ones(len(at)), where=union > 0)  # two empty sets are the same
     spreads = {1.0: lambda u: (1 - u, 1.0), 0.0: lambda u: (0.0, u)}
     spread = spreads.get(float(shared[0])) if some and (shared == shared[0]).all() else None
-    joint = Sums(at, np.zeros((len(at), 0)))
-    joint.by_problem = np.concatenate([coded.hits(coded.sums.by_problem, 1) for coded in each], axis=-1)
+
+    def all_hits(sums: Array) -> Array:
+        return np.concatenate([coded.hits(sums, 1) for coded in each], axis=-1)
 
     def pooled(sums: Array) -> Array:
-        of_all: Array = sums.reshape(*sums.shape[:-1], len(tags), 3).sum(axis=-2)
+        of_all: Array = np.sum([coded.hits(sums, 1) for coded in each], axis=0)
         return of_all
 
     claimed, present = b.ravel(), a.ravel()
@@ -406,10 +425,8 @@ def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], in
         "micro_precision": intervals.share(at_each[claimed], present[claimed], NEVER_SAID if some else empty),
         "micro_recall": intervals.share(at_each[present], claimed[present], not_named),
         "micro_f1": _f1(joint, pooled, not_named, intervals),
-        **_macros(joint, lambda sums: sums, empty, intervals),
-        "jaccard": intervals.figure(
-            Sums(at, np.stack([shared, np.ones(len(at))], axis=-1)), ratio, empty, without_spread=spread
-        ),
+        **_macros(joint, all_hits, empty, intervals),
+        "jaccard": intervals.figure(joint, lambda sums: ratio(sums[..., -2:]), empty, without_spread=spread),
         "exact": intervals.share(at, (a == b).all(axis=1), empty),
     }
     return block | _json(overall)

@@ -240,6 +240,16 @@ def test_weights_and_strata_enter_the_human_gold(make: Maker, metrics_of: Metric
     assert gold["correct"]["method"] == "wilson, effective n of problems"
 
 
+def test_a_judge_that_only_names_fallacies_has_judged(make: Maker, metrics_of: Metrics) -> None:
+    make.solution("s")
+    make.label("s", "incorrect", fallacies=["Proof by Example"])
+    make.verdict("s", None, tags=["Proof by Example"])
+    judge = metrics_of()["judges"]["j"]
+    assert (judge["coverage"]["judged"], judge["coverage"]["errors"]) == (1, {})
+    assert judge["agreement"]["fallacies"]["exact"]["value"] == 1
+    assert judge["agreement"]["verdict"]["accuracy"]["why"] == "no verdict by this judge"
+
+
 def test_grounded_tags_are_counted(make: Maker, metrics_of: Metrics) -> None:
     from judge.verdicts import Fallacy, Verdict
 
