@@ -120,7 +120,7 @@ def in_short(m: Json) -> list[Section]:
         sections.append(judges(m, "agreement"))
         if m["planted"]:
             sections.append(judges(m, "against_planted"))
-        sections += controls(m)
+        sections += [*estimates_in_short(m), *controls(m)]
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
     if lost := not_written(m["solutions"]["overall"]):
@@ -396,6 +396,27 @@ def judge_says(m: Json) -> Section:
     return Section("What the judges alone would report (not human gold)", text, ["", *list(METRICS.values())[1:]], rows)
 
 
+def estimates_in_short(m: Json) -> list[Section]:
+    """One line for each judge that was asked about more solutions than have labels; no section where none was."""
+    shown = ("correct_given_correct_answer", "correct", "partially_correct", "incorrect")
+    rows = []
+    for name, judge in m["judges"].items():
+        block = judge["estimates"]
+        if block["models"] and block["solutions"] > block["labelled"]:
+            overall, lam = block["corrected"]["overall"], block["lambda"]["correct"]
+            counts = f"{block['labelled']} of {block['solutions']}"
+            shares = (f"{number(overall[k]['value'], True)} {interval(overall[k], True)}" for k in shown)
+            rows.append([name, counts, *shares, "-" if lam is None else number(lam, False)])
+    if not rows:
+        return []
+    text = [
+        "What humans would say of all solutions, estimated from the judge's verdicts and the labelled part (PPI++). lambda: "
+        "how much the judge counts, 0 to 1."
+    ]
+    header = ["judge", "labelled", *(METRICS[k] for k in shown), "lambda"]
+    return [Section("Estimates by judges, corrected (not human gold)", text, header, rows)]
+
+
 def estimates(m: Json) -> list[Section]:
     """What each judge says of all solutions, raw and corrected by the labelled part."""
     sections = []
@@ -412,7 +433,7 @@ def estimates(m: Json) -> list[Section]:
         without = ", ".join(block["models_without_labels"])
         text = [
             f"An estimate of what humans would say of {block['solutions']} solutions, {block['labelled']} of them "
-            f"labelled, by {', '.join(block['models'])}. Intervals are about {about[block['estimand']]}. corrected: the "
+            f"labelled, written by {', '.join(block['models'])}. Intervals are about {about[block['estimand']]}. corrected: the "
             "labelled share, moved by lambda times what the judge sees of the others (PPI++); lambda near 0 means that the "
             "judge adds nothing. inverted: the judge's confusion matrix inverted, as a cross-check."
         ]
@@ -420,6 +441,8 @@ def estimates(m: Json) -> list[Section]:
         text += [m["sampling"]["warning"]] if m["sampling"]["warning"] else []
         rows = []
         for words, raw, fixed, back in _estimate_rows(block["raw"], block["corrected"], block["inverted"]):
+            if raw["value"] is None and fixed["value"] is None and "Fallacy" in words:
+                continue  # nobody tags
             lam = fixed["lambda"]
             shown = [whole(e, True) if e else "-" for e in (raw, fixed, back)]
             notes = [
