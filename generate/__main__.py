@@ -15,7 +15,7 @@ from generate.models import Model, Recorded
 from generate.problems import Dataset, Problem, Reader
 from generate.prompts import Prompt
 from generate.solutions import Solution, Usage
-from generate.stage import Count, StageConfig, Whole, launch
+from generate.stage import SPENT, Count, StageConfig, Whole, launch
 from generate.study import MOMENT, Manifest, Shard, Study, describe
 from generate.work import make_newest, plan, work_into
 
@@ -174,6 +174,8 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
     print(f"solutions: {there} in {journal.path}; {cut} cut off by the token limit; errors: {describe(errors)}")
     if errors:
         print("errors are kept as records; retry_errors=true runs them again")
+    if spending.refused:
+        return SPENT
     print("next: python -m judge")
     return 0
 

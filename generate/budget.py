@@ -48,6 +48,8 @@ class Spending:
     completion_tokens: int = 0
     answered: int = 0
     under_way: int = 0
+    refused: bool = False
+    """Whether the budget has ended the work: a call was refused."""
     began: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -78,6 +80,7 @@ class Spending:
         """Count one more request. Raises BudgetSpent where no more may be made."""
         with self._lock:
             if spent := self.spent():
+                self.refused = True
                 raise BudgetSpent(f"the budget of this run is spent ({spent}).")
             self.requests += 1
             self.under_way += begins_call

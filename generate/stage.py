@@ -2,7 +2,7 @@
 wrong with it, and the exit code. Each stage's `__main__` calls `launch`.
 
 Exit codes: 0 done; 1 the engine was lost, or the stage broke; 2 bad config, bad input, or a disk that
-takes no more; 130 stopped with Ctrl-C.
+takes no more; 3 the budget is spent and work is left; 130 stopped with Ctrl-C.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from typing_extensions import dataclass_transform
 from generate.journal import BadInput
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
-DONE, BROKEN, BAD, STOPPED = 0, 1, 2, 130
+DONE, BROKEN, BAD, SPENT, STOPPED = 0, 1, 2, 3, 130
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EIO, errno.ESTALE)
 """A disk that is full, protected or lost: what the user has to mend."""
 

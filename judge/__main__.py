@@ -17,13 +17,14 @@ from generate.models import Model
 from generate.models import Recorded as RecordedModel
 from generate.problems import Problem
 from generate.solutions import Solution
-from generate.stage import Count, StageConfig, Whole, launch
+from generate.stage import SPENT, Count, StageConfig, Whole, launch
 from generate.study import Manifest, Shard, Study, describe
 from generate.work import make_newest, plan, work_into
 from judge import compiled
 from judge.answers import Policy
 from judge.checking import LENIENT, STRICT, check_answers, check_golds
 from judge.controls import Variants, controls_study, take_variants
+from judge.lastrun import with_model_of_last_run
 from judge.optimisers import Optimiser, Training
 from judge.panel import MemberStopped, Panel, judge_as_panel
 from judge.program import (
@@ -147,6 +148,8 @@ def run(config: Config, plain: dict[str, Any]) -> int:
                 counts |= judge_solutions(config, config.program, bench, home, problems, solutions)
         counts |= {"engine": engines[0].about() if engines else {}, "spent": spending.about()}
     manifest.finish(**counts)
+    if spending.refused:
+        return SPENT
     if config.mode == "judge":
         print("next: python -m calibrate")
     return 0
@@ -460,4 +463,7 @@ def ask_undecided(
 
 
 if __name__ == "__main__":
+    sys.argv[1:], from_where = with_model_of_last_run(sys.argv[1:])
+    if from_where:
+        print(from_where, flush=True)
     sys.exit(launch("judge", Config, run))
