@@ -5,10 +5,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from calibrate.alt_test import AltTest
 from calibrate.calibration import Method, keep_calibrators
 from calibrate.columns import read_solutions
 from calibrate.controls import add_controls
 from calibrate.estimate import Estimand
+from calibrate.gates import Gates, in_words, outcomes
 from calibrate.intervals import Intervals
 from calibrate.labels import LabelSource, Points, add_to_study, collect, withdrawn
 from calibrate.material import Material, fingerprint, gather
@@ -20,11 +22,16 @@ from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
 from calibrate.sample import Annotators, Design, draw, samples, write
 from calibrate.sample import Terms as SampleTerms
+from calibrate.splitting import Part, held_back, of_split, opened
 from generate.journal import BadInput
 from generate.stage import Count, StageConfig, Whole, launch
 from generate.study import Manifest, Study
 from judge.adjudication import Adjudication
+from judge.splits import read_splits
 from judge.taxonomy import Taxonomy
+
+GATE_FAILED = 1
+"""Exit code of a report that stands, and misses a gate."""
 
 
 class Config(StageConfig):
@@ -45,6 +52,9 @@ class Config(StageConfig):
     pass_threshold: Points | None = None
     estimand: Estimand = "problems"
     calibration: Method = "auto"
+    split: Part = "all"
+    gate: Gates = Gates()
+    alt_test: AltTest = AltTest()
     seed: Whole = 0
     resamples: Count = 2000
     page_solutions: Whole = 5000
@@ -60,7 +70,10 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     added = config.labels.read(study, config.taxonomy)
     solutions = read_solutions(study)
     labels = collect(study, added, config.labels, config.taxonomy, solutions)
+    splits = read_splits(study)
+    labels = of_split(labels, solutions, splits, config.split)
     material = gather(study, labels, config.taxonomy, config.judges, config.adjudication, solutions)
+    material = held_back(study, material, splits, config.split)
     check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)
@@ -71,7 +84,7 @@ def run(config: Config, plain: dict[str, Any]) -> int:
             raise BadInput(f"{report.path} is a report on other records or settings; say name=OTHER or overwrite=true")
         print("\n" + terminal(in_short(known)))
         print(f"nothing has changed since this report was made: {report.path / 'report.md'}")
-        return show(report) if config.open else 0
+        return ended(config, report, known.get("gates", []))
 
     manifest = Manifest(study, "calibrate", plain)
     if config.labels.name is not None:
@@ -81,9 +94,12 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     terms = Terms(
         tuple(config.taxonomy.names), config.missing, config.pass_threshold, config.estimand, config.calibration
     )
-    metrics = {"report": report.path.name, "inputs": inputs, "settings": settings}
+    openings = [x.model_dump() for x in opened(study, material, config.split).lockbox_openings]
+    metrics: dict[str, Any] = {"report": report.path.name, "inputs": inputs, "settings": settings}
     intervals = Intervals(config.seed, config.resamples)
-    metrics |= build(material, terms, intervals)
+    metrics |= build(material, terms, intervals, config.alt_test)
+    metrics |= {"split": config.split, "lockbox_openings": openings}
+    metrics["gates"] = outcomes(metrics["judges"], config.gate.given(), config.judges)
     add_controls(metrics, study, intervals)
     keep_calibrators(report.path, metrics, material, terms.tags)
     if config.page_solutions:
@@ -95,10 +111,20 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     print(f"report: {report.path / 'report.md'}; every figure: {report.path / 'metrics.json'}")
     if config.page_solutions:
         print(f"to look at, with every solution: {report.page}")
-    return show(report) if config.open else 0
+    return ended(config, report, metrics["gates"])
 
 
-def show(report: Report) -> int:
+def ended(config: Config, report: Report, gates: list[dict[str, Any]]) -> int:
+    """Shows the page where that is wanted, and says which gates failed; returns the exit code."""
+    if config.open:
+        show(report)
+    failed = list(in_words(gates))
+    for line in failed:
+        print(line, file=sys.stderr)
+    return GATE_FAILED if failed else 0
+
+
+def show(report: Report) -> None:
     """Opens the page in the user's browser. Where there is no page or no browser, that is said, and is no failure."""
     import webbrowser
 
@@ -106,7 +132,6 @@ def show(report: Report) -> int:
         print(f"there is no {report.page}: it is made with page_solutions above 0 (and overwrite=true)")
     elif not webbrowser.open(report.page.resolve().as_uri()):
         print(f"no browser was found here; open {report.page} in one")
-    return 0
 
 
 def draw_sample(config: Config, plain: dict[str, Any], study: Study) -> int:
@@ -139,6 +164,9 @@ def settings_of(config: Config) -> dict[str, Any]:
     """What the figures depend on besides the records, as the report states it."""
     return {
         "adjudication": {"method": config.adjudication.method, "adjudicator": config.adjudication.adjudicator},
+        "split": config.split,
+        "gate": config.gate.given(),
+        "alt_test": {"epsilon": config.alt_test.epsilon, "q": config.alt_test.q, "fewest": config.alt_test.fewest},
         "missing": config.missing,
         "pass_threshold": config.pass_threshold,
         "estimand": config.estimand,

@@ -64,6 +64,11 @@ class Judge:
     """Solutions that are not in the study."""
     changed: dict[Change, list[str]]
     """Solutions that were judged before their text, or their problem, became another."""
+    compiled: str | None = None
+    """NAME@KEY of the trained program that judged; null: none was loaded."""
+    human: Said = field(default_factory=lambda: blank(np.arange(0), 0))
+    """The human gold that it may be held against: of a trained judge not all of it."""
+    planted: Said = field(default_factory=lambda: blank(np.arange(0), 0))
 
 
 @dataclass(frozen=True)
@@ -113,17 +118,20 @@ def gather(
     golds = adjudicate(labels.counting, "human", adjudication)
     planted = adjudicate(labels.counting, "planted")
     strict, lenient = _answers(study, solutions)
+    of_humans = columns_of(list(golds.values()), solutions.rows(golds), tags)
+    of_planted = columns_of(list(planted.values()), solutions.rows(planted), tags)
+    found = _judges(study, solutions, taxonomy, judges, hashes)
     return Material(
         study=study.name,
         solutions=solutions,
         labels=labels,
         golds=golds,
-        human=columns_of(list(golds.values()), solutions.rows(golds), tags),
-        planted=columns_of(list(planted.values()), solutions.rows(planted), tags),
+        human=of_humans,
+        planted=of_planted,
         answers=strict,
         lenient=lenient,
         opinions=_opinions(study, solutions, strict, hashes),
-        judges=_judges(study, solutions, taxonomy, judges, hashes),
+        judges={name: replace(judge, human=of_humans, planted=of_planted) for name, judge in found.items()},
     )
 
 
@@ -212,6 +220,7 @@ class _Verdicts:
         self.tag_at, self.tag, self.tag_probability, self.grounded = array("i"), array("i"), array("d"), array("b")
         self.probabilities: dict[int, list[float]] = {}
         self.unjoined: set[str] = set()
+        self.compiled: str | None = None
 
 
 def _judges(
@@ -238,6 +247,7 @@ def _judges(
         of = found.get((name, key))
         if of is None:
             of = found[name, key] = _Verdicts()
+        of.compiled = r.get("compiled")
         at, row = len(of.row), place.get(solution_id, -1)
         of.row.append(row)
         of.change.append(hashes.change(row, r.get("text_hash"), r.get("problem_hash")) if row >= 0 else STANDING)
@@ -330,6 +340,7 @@ def _judge(
         unknown_tags=unknown,
         unjoined=sorted(of.unjoined),
         changed=changed,
+        compiled=of.compiled,
     )
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from calibrate.alt_test import AltTest
+from calibrate.annotators import People, alt_test_of, by_annotator, ceiling, human_human, people
 from calibrate.calibration import calibration
 from calibrate.columns import Said, blank, one_hot
 from calibrate.corrections import Aim, estimates, pool_of
+from calibrate.differences import between_judges, between_models
 from calibrate.gold import Cases, cases, errors_by_kind, final_answer_accuracy, grouped, metrics
 from calibrate.intervals import Intervals
 from calibrate.material import OUTCOMES, Judge, Material
@@ -20,11 +23,16 @@ from generate.labels import VERDICTS, HumanLabel
 Json = dict[str, Any]
 
 
-def build(material: Material, terms: Terms, intervals: Intervals) -> Json:
+def build(material: Material, terms: Terms, intervals: Intervals, alternative: AltTest | None = None) -> Json:
     """All figures. `planted` is null where nothing is planted; human gold without labels is there, and says why."""
     m = material
+    who = people(m.labels.counting, m.solutions, terms.tags)
+    alternative = alternative or AltTest()
     return {
         "study": m.study,
+        "split": "all",  # the stage says which split it is, and tests the gates
+        "lockbox_openings": [],
+        "gates": [],
         "n_problems": len(m.solutions.problem.names),
         "n_solutions": len(m.solutions),
         "solutions": _solutions(m),
@@ -33,7 +41,9 @@ def build(material: Material, terms: Terms, intervals: Intervals) -> Json:
         "human_gold": _gold(m, m.human, terms, intervals, "there are no human labels"),
         "planted": _gold(m, m.planted, terms, intervals, "nothing is planted") if len(m.planted) else None,
         "final_answers": _final_answers(m, intervals),
-        "judges": {name: _judge(m, judge, terms, intervals) for name, judge in m.judges.items()},
+        "judges": {name: _judge(m, judge, who, terms, intervals, alternative) for name, judge in m.judges.items()},
+        "human_human": human_human(who, terms, intervals),
+        "differences": _differences(m, terms, intervals),
         "baselines": {"constant": _constant(m, terms, intervals)} if len(m.human) or len(m.planted) else {},
         "left_out": _left_out(m),
         "notes": _notes(m),
@@ -103,7 +113,7 @@ def _without_text(m: Material, judge: Judge) -> int:
     return int(textless.sum())
 
 
-def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Json:
+def _judge(m: Material, judge: Judge, who: People, terms: Terms, intervals: Intervals, alternative: AltTest) -> Json:
     spoken = judge.said.at(~judge.said.failed)
     block = {
         "judge_key": judge.judge_key,
@@ -111,22 +121,24 @@ def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Jso
         "coverage": {
             "judged": len(spoken),
             "errors": judge.errors,
-            **_coverage(m.human, judge),
+            **_coverage(judge.human, judge),
             "without_text": _without_text(m, judge),
         },
         "unknown_tags": judge.unknown_tags,
         "grounded": _grounded(judge),
-        "agreement": _agreement(m, m.human, judge.said, terms, intervals),
+        "trained": judge.compiled,
+        "agreement": _agreement(m, judge.human, judge.said, terms, intervals),
+        **_beside_people(who, judge, terms, intervals, alternative),
     }
     if len(m.planted):
-        against = _agreement(m, m.planted, judge.said, terms, intervals)
-        block["against_planted"] = {"coverage": _coverage(m.planted, judge), **against}
+        against = _agreement(m, judge.planted, judge.said, terms, intervals)
+        block["against_planted"] = {"coverage": _coverage(judge.planted, judge), **against}
     empty = "this judge has no verdicts"
     of = _with_human_answers(m, spoken)
     raw = grouped(of, lambda group: metrics(group, terms.tags, intervals, empty))
     block["estimates"] = {"raw": raw} | _corrected(m, judge, terms)
-    at = judge.said.of_rows(m.human.row)
-    label, said = m.human.at(at >= 0), judge.said.at(at[at >= 0])
+    at = judge.said.of_rows(judge.human.row)
+    label, said = judge.human.at(at >= 0), judge.said.at(at[at >= 0])
     problem = m.solutions.problem.codes[said.row]
     block["calibration"] = calibration(problem, said, label, terms.tags, terms.calibration, intervals)
     return block
@@ -135,8 +147,28 @@ def _judge(m: Material, judge: Judge, terms: Terms, intervals: Intervals) -> Jso
 def _corrected(m: Material, judge: Judge, terms: Terms) -> Json:
     """Of all solutions that the judge was asked about, those that it failed on among them."""
     designs = frozenset(sampling_of(m.labels.counting)["designs"])
-    pool = pool_of(m.solutions, judge.said, m.answers.outcome == OUTCOMES.index("equal"), m.human)
+    pool = pool_of(m.solutions, judge.said, m.answers.outcome == OUTCOMES.index("equal"), judge.human)
     return estimates(pool, Aim(terms.tags, terms.estimand, designs))
+
+
+def _beside_people(who: People, judge: Judge, terms: Terms, intervals: Intervals, alternative: AltTest) -> Json:
+    """The judge beside the annotators, on the solutions whose labels it may be held against."""
+    there = who if judge.compiled is None else who.on(judge.human.row)
+    return {
+        "by_annotator": by_annotator(there, judge.said, terms, intervals),
+        "ceiling": ceiling(there, judge.said, terms, intervals),
+        "alt_test": alt_test_of(there, judge.said, terms, alternative, intervals),
+    }
+
+
+def _differences(m: Material, terms: Terms, intervals: Intervals) -> Json:
+    labels = {name: judge.human for name, judge in m.judges.items()}
+    said = {name: judge.said for name, judge in m.judges.items()}
+    problem = m.solutions.problem.codes
+    return {
+        "judges": between_judges(problem, labels, said, terms.missing, terms.pass_threshold, intervals),
+        "models": between_models(cases(m, m.human), intervals),
+    }
 
 
 def _grounded(judge: Judge) -> Json:

@@ -6,8 +6,10 @@ from typing import Any
 
 import orjson
 
+from calibrate.report.latex import latex
 from calibrate.report.markdown import markdown
 from calibrate.report.sections import in_full
+from calibrate.report.tables import tables
 from generate.journal import BadInput, write_whole
 from generate.study import STUDY_NAME, Study
 
@@ -44,4 +46,11 @@ class Report:
     def write(self, metrics: Json) -> None:
         """metrics.json goes last: where it stands, the report is whole."""
         write_whole(self.path / "report.md", markdown(in_full(metrics)).encode())
+        write_whole(self.path / "report.tex", latex(in_full(metrics)).encode())
+        made = tables(metrics)
+        for old in (self.path / "tables").glob("*.csv"):
+            if old.name not in made:
+                old.unlink()
+        for name, content in made.items():
+            write_whole(self.path / "tables" / name, content)
         write_whole(self.path / "metrics.json", orjson.dumps(metrics, option=orjson.OPT_INDENT_2) + b"\n")

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from calibrate.report.sections import Section
+from calibrate.report.shown import Section
 
 
 def markdown(sections: Sequence[Section]) -> str:

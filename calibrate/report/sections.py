@@ -5,10 +5,10 @@ Human gold comes first, and every heading says whose numbers follow: humans', pl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
-Json = dict[str, Any]
+from calibrate.report import people
+from calibrate.report.shown import Json, Section, interval, number, remark, whole
+
 MOST_NAMES = 20
 """Names listed of what was left out; metrics.json has them all."""
 METRICS = {
@@ -42,44 +42,6 @@ EXPECTATIONS = {
     "same": "judged the same",
 }
 NOT_HUMAN = "Planted labels say which flaws were written in on purpose. They are not human judgements."
-
-
-@dataclass(frozen=True)
-class Section:
-    title: str
-    text: list[str] = field(default_factory=list)
-    """Paragraphs before the table."""
-    header: list[str] = field(default_factory=list)
-    rows: list[list[str]] = field(default_factory=list)
-    level: int = 2
-
-
-# --- how a number is shown --------------------------------------------------------------------------------------------
-
-
-def number(value: float | None, percent: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.1f}%" if percent else f"{value:.3f}"
-
-
-def interval(estimate: Json, percent: bool) -> str:
-    if estimate["low"] is None or estimate["high"] is None:
-        return "-"
-    low, high = (number(estimate[side], percent).removesuffix("%") for side in ("low", "high"))
-    return f"({low}, {high})"
-
-
-def whole(estimate: Json, percent: bool) -> str:
-    """Value, interval and n in one cell."""
-    if estimate["value"] is None:
-        return "-"
-    spread = interval(estimate, percent)
-    return number(estimate["value"], percent) + (f" {spread}" if spread != "-" else "") + f" n={estimate['n']}"
-
-
-def remark(estimate: Json) -> str:
-    return str(estimate.get("degenerate") or estimate.get("why") or estimate.get("warning") or "")
 
 
 def about(estimate: Json) -> str:
@@ -125,6 +87,9 @@ def in_short(m: Json) -> list[Section]:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
     if lost := not_written(m["solutions"]["overall"]):
         sections.append(Section("Solutions", [f"Of {m['n_solutions']} solutions: {lost}."]))
+    sections += people.gates(m)
+    if m["split"] != "all" or m["lockbox_openings"]:
+        sections.append(people.split(m))
     left = [row for row in left_out(m).rows if row[1] != "0"]
     if left:
         sections.append(Section("Left out", [], ["what", "how many", "which"], left))
@@ -134,7 +99,7 @@ def in_short(m: Json) -> list[Section]:
 def in_full(m: Json) -> list[Section]:
     """What report.md shows."""
     sections = [Section(f"Report on study {m['study']}", head(m), level=1), human_gold(m)]
-    sections += by_group(m["human_gold"], "Human gold")
+    sections += [*by_group(m["human_gold"], "Human gold"), *people.annotators(m)]
     if m["planted"]:
         sections += [planted(m), *by_group(m["planted"], "Planted labels")]
     if m["judges"]:
@@ -145,9 +110,11 @@ def in_full(m: Json) -> list[Section]:
             sections += [
                 s for name, j in m["judges"].items() for s in details(name, j["against_planted"], "planted labels")
             ]
-        sections += [*controls(m), coverage(m), judge_says(m), *estimates(m), *calibrations(m)]
+        sections += [*people.beside_people(m), *people.differences(m), *controls(m), coverage(m), judge_says(m)]
+        sections += [*estimates(m), *calibrations(m)]
     else:
         sections.append(Section("Judges", ["No judge has judged this study yet: run `python -m judge`."]))
+    sections += [*people.gates(m), people.split(m)]
     return [*sections, solutions(m), final_answers(m), *opinions(m), left_out(m), how_to_read(m)]
 
 

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from calibrate.report.sections import Section
+from calibrate.report.shown import Section
 
 WIDTH = 120
 

@@ -17,6 +17,7 @@ from tests.calibrate.conftest import Maker
 
 Metrics = Callable[..., dict[str, Any]]
 SETTINGS = {
+    "split": "all", "gate": {}, "alt_test": {"epsilon": 0.2, "q": 0.05, "fewest": 30},
     "adjudication": {"method": "majority", "adjudicator": None},
     "missing": "leave_out", "pass_threshold": None, "estimand": "problems", "calibration": "auto", "taxonomy": "two",
     "seed": 0, "resamples": 200

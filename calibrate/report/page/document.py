@@ -7,7 +7,8 @@ from typing import Any
 from calibrate.report.page.figures import Figure, pointer
 from calibrate.report.page.markup import Markup, tag, text
 from calibrate.report.page.trust import verdict_on
-from calibrate.report.sections import JUDGE_FIGURES, METRICS, Section, in_full, interval, number, remark
+from calibrate.report.sections import JUDGE_FIGURES, METRICS, in_full
+from calibrate.report.shown import Section, interval, number, remark
 
 Json = dict[str, Any]
 SHARES = [k for k in METRICS if k != "final_answer_accuracy"]

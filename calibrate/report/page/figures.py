@@ -12,7 +12,7 @@ from math import sqrt
 from typing import Any
 
 from calibrate.report.page.markup import Markup, tag
-from calibrate.report.sections import interval, number
+from calibrate.report.shown import interval, number
 from generate.labels import VERDICTS
 
 Json = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from calibrate.report.sections import interval, number
+from calibrate.report.shown import interval, number
 
 Json = dict[str, Any]
 STRENGTH = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
