@@ -14,19 +14,37 @@ Json = dict[str, Any]
 SHARES = [k for k in METRICS if k != "final_answer_accuracy"]
 
 
-def cell(m: Json, steps: Sequence[object], percent: bool, name: str = "td") -> Markup:
-    """One estimate: its value, then interval and n; a dash and the reason where it is undefined."""
+class Notes:
+    """What is odd about the figures of a table: a letter in the cell, the words once below."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+
+    def letter(self, words: str) -> Markup | None:
+        if not words:
+            return None
+        place = len(self._letters)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        new = letters[place % 26] * (place // 26 + 1)
+        return tag("sup", self._letters.setdefault(words, new))
+
+    def below(self) -> Markup | None:
+        if not self._letters:
+            return None
+        return tag("p", [[tag("sup", k), f" {words}. "] for words, k in self._letters.items()], class_="aside")
+
+
+def cell(m: Json, steps: Sequence[object], percent: bool, notes: Notes) -> Markup:
+    """One estimate: its value, interval and n; a dash where it is undefined. What is odd about it is noted."""
     e: Any = m
     for step in steps:
         e = e[step]
+    where, odd = pointer(*steps), notes.letter(remark(e))
     if e["value"] is None:
-        return tag(
-            name, tag("span", "-", data_figure=pointer(*steps)), tag("small", remark(e), class_="why"), class_="figure"
-        )
-    shown = tag("b", number(e["value"], percent), data_figure=pointer(*steps), data_as="percent" if percent else None)
+        return tag("td", tag("span", "-", data_figure=where), odd, class_="figure")
+    shown = tag("b", number(e["value"], percent), data_figure=where, data_as="percent" if percent else None)
     spread = tag("small", interval(e, percent)) if e["low"] is not None else None
-    odd = tag("small", remark(e), class_="why") if remark(e) else None
-    return tag(name, shown, spread, tag("small", f"n={e['n']}"), odd, class_="figure")
+    return tag("td", shown, odd, spread, tag("small", f"n={e['n']}"), class_="figure")
 
 
 def table(caption: Any, head: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str | None = None) -> Markup:
@@ -96,8 +114,9 @@ def gold_table(m: Json, key: str, caption: str) -> Markup:
     """By model: the metrics from labels."""
     groups = _groups(m[key])
     shown, left_out = _defined(m, [[key, *steps] for _, steps in groups], list(METRICS))
-    rows = [[name, *(cell(m, [key, *steps, k], True) for k in shown)] for name, steps in groups]
-    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "gold"), left_out)
+    notes = Notes()
+    rows = [[name, *(cell(m, [key, *steps, k], True, notes) for k in shown)] for name, steps in groups]
+    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "gold"), notes.below(), left_out)
 
 
 def _defined(m: Json, places: Sequence[Sequence[str]], metrics: Sequence[str]) -> tuple[list[str], Markup | None]:
@@ -124,6 +143,7 @@ def estimates_table(m: Json, name: str) -> Markup:
     groups = _groups(found["raw"])
     hows = [how for how in ("raw", "corrected") if isinstance(found.get(how), dict)]
     shown, left_out = _defined(m, [[*at, how, *steps] for how in hows for _, steps in groups], SHARES)
+    notes = Notes()
     rows: list[list[Any]] = []
     for group, steps in groups:
         for how in hows:
@@ -131,7 +151,7 @@ def estimates_table(m: Json, name: str) -> Markup:
             for step in steps:
                 block = block.get(step) if isinstance(block, dict) else None
             cells = [
-                cell(m, [*at, how, *steps, k], True)
+                cell(m, [*at, how, *steps, k], True, notes)
                 if isinstance(block, dict) and isinstance(block.get(k), dict) and "value" in block[k]
                 else tag("td", "-")
                 for k in shown
@@ -143,12 +163,15 @@ def estimates_table(m: Json, name: str) -> Markup:
         means = {"problems": "new problems of this kind", "pool": "just these solutions"}.get(of, of)
         words = "raw: as the judge says it. corrected: by the labelled part (prediction-powered inference)"
         left_out = text(left_out, tag("p", f"{words}{f'; estimated for {means}' if means else ''}.", class_="aside"))
-    return text(table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate") if shown else None, left_out)
+    return text(
+        table(caption, ["", *(METRICS[k] for k in shown)], rows, "estimate") if shown else None, notes.below(), left_out
+    )
 
 
 def judges_table(m: Json, key: str) -> Markup:
     """One line a judge, and the constant predictor, so that they can be compared."""
     whose = "human" if key == "agreement" else "planted"
+    notes = Notes()
     rows: list[list[Any]] = []
     for name in m["judges"]:
         at = ["judges", name]
@@ -158,28 +181,32 @@ def judges_table(m: Json, key: str) -> Markup:
             here = here[step]
         numbers = [tag("td", here[k], class_="figure", data_figure=pointer(*cover, k)) for k in ("both", "missing")]
         link = tag("a", name, href="#" + _hash(name)) if whose == "human" else name
-        rows.append([link, *numbers, *(cell(m, [*at, key, *steps], p) for _, steps, p in JUDGE_FIGURES)])
+        rows.append([link, *numbers, *(cell(m, [*at, key, *steps], p, notes) for _, steps, p in JUDGE_FIGURES)])
     for baseline, block in m["baselines"].items():
         if key in block:
-            shown = [cell(m, ["baselines", baseline, key, *steps], p) for _, steps, p in JUDGE_FIGURES]
+            shown = [cell(m, ["baselines", baseline, key, *steps], p, notes) for _, steps, p in JUDGE_FIGURES]
             rows.append([f"({baseline})", "", "", *shown])
     caption = (
         "Judges against the human labels" if whose == "human" else "Judges against the planted labels (not human gold)"
     )
-    return table(caption, ["judge", "n", "errors", *(f for f, _, _ in JUDGE_FIGURES)], rows)
+    heads = ["judge", "n", "errors", *(f for f, _, _ in JUDGE_FIGURES)]
+    return text(table(caption, heads, rows), notes.below())
 
 
 def differences_table(m: Json) -> Markup | None:
     """Each two judges on the same solutions; null where this is not known."""
     pairs = ((m.get("differences") or {}).get("judges") or {}).get("pairs") or {}
+    notes = Notes()
     figures = {"accuracy": True, "cohen_kappa": False, "weighted_kappa": False, "pass_accuracy": True}
     rows: list[list[Any]] = []
     for a, others in pairs.items():
         for b, block in others.items():
             at = ["differences", "judges", "pairs", a, b]
-            rows.append([f"{a} less {b}", *(cell(m, [*at, k], p) if k in block else "-" for k, p in figures.items())])
+            rows.append(
+                [f"{a} less {b}", *(cell(m, [*at, k], p, notes) if k in block else "-" for k, p in figures.items())]
+            )
     heads = ["", *(k.replace("_", " ") for k in figures)]
-    return table("Differences between judges on the same solutions", heads, rows) if rows else None
+    return text(table("Differences between judges on the same solutions", heads, rows), notes.below()) if rows else None
 
 
 def _hash(judge: str) -> str:
