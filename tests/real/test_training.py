@@ -15,7 +15,6 @@ from generate.study import Study
 from judge.compiled import load
 from judge.ledger import Call, Ledger
 from judge.splits import split_of
-from judge.verdicts import Case
 
 pytestmark = [pytest.mark.engine, pytest.mark.long]
 pytest.importorskip("vllm", reason="vLLM is not installed here (scripts/setup cpu)")
@@ -134,7 +133,7 @@ def prompts_stand_in_the_journal(study: Study, name: str) -> int:
     the journal of the training, where it stands under a hash of the prompt."""
     import dspy
 
-    from judge.__main__ import bench_of
+    from judge.__main__ import bench_of, cases_of
     from judge.lm import dspy_lm
     from tests.judge.test_overhead import loaded
 
@@ -148,17 +147,17 @@ def prompts_stand_in_the_journal(study: Study, name: str) -> int:
 
     config = composed(*WORDS[1:], f"program.load={name}")
     bench, program = bench_of(config, study), config.program
-    problems, count = study.problems(), 0
+    count = 0
     with Journal(study.path / "programs" / name / "calls.jsonl", Call) as journal:
         ledger = Ledger(
             Silent(), {"model": bench.model.identity(), "engine": bench.about_engine}, journal, 0, lambda call: None
         )
         module = program.module(bench)
         with dspy.context(lm=dspy_lm(ledger, program.sampling(bench)), disable_history=True):
-            for solution in study.solutions().values():
-                if split_of(solution.problem_id) == "dev":
+            for case in cases_of(program, study, study.problems(), study.solutions()):
+                if split_of(case.problem.id) == "dev":
                     # a small model's reply may be cut off; that it was found is what counts
                     with contextlib.suppress(dspy.utils.exceptions.AdapterParseError):
-                        module(**program.inputs(Case(problems[solution.problem_id], solution)))
+                        module(**program.inputs(case))
                     count += 1
     return count
