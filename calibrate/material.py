@@ -54,10 +54,10 @@ class Judge:
     said: Said
     """Of all solutions that it met, those that it failed on among them."""
     errors: dict[str, int]
-    tags_named: int
-    """Tags of the taxonomy that it named."""
-    tags_grounded: int
-    """Those of them whose quote stands in the solution's text."""
+    quoted: Rows
+    """For each tag of the taxonomy that it named with a quote, the solution's row."""
+    grounded: Bools
+    """Whether that quote stands in the solution."""
     unknown_tags: dict[str, int]
     """Tags that the taxonomy does not have: counted, and left out."""
     unjoined: list[str]
@@ -280,9 +280,12 @@ def _judges(
     return judges
 
 
-def _grounded(fallacy: dict[str, Any]) -> bool:
-    """Whether the quote of a tag stands in the solution's text."""
-    return fallacy.get("start") is not None
+def _grounded(fallacy: dict[str, Any]) -> int:
+    """Whether the quote of a tag stands in the solution's text: 1 or 0; -1 where there is no quote."""
+    told = fallacy.get("grounded")
+    if told is None and fallacy.get("quote") is not None:  # a record that does not say it says where the quote stands
+        told = fallacy.get("start") is not None
+    return -1 if told is None else int(told)
 
 
 def _judge(
@@ -309,7 +312,7 @@ def _judge(
     counts = Counter(error_names[i] for i in error[error >= 0].tolist())
     said = blank(stands, len(taxonomy.names))
     failed = error >= 0
-    tags, probabilities, named, grounded, unknown = _tags(of, at, failed, taxonomy, tag_names)
+    tags, probabilities, quoted, grounded, unknown = _tags(of, at, failed, taxonomy, tag_names)
     verdict = np.where(failed, np.int8(-1), np.asarray(of.verdict)[at]).astype(np.int8)
     spread = None
     if of.probabilities:
@@ -335,8 +338,8 @@ def _judge(
         other_keys=other_keys,
         said=said,
         errors=dict(sorted(counts.items())),
-        tags_named=named,
-        tags_grounded=grounded,
+        quoted=stands[quoted],
+        grounded=grounded,
         unknown_tags=unknown,
         unjoined=sorted(of.unjoined),
         changed=changed,
@@ -346,8 +349,9 @@ def _judge(
 
 def _tags(
     of: _Verdicts, at: Rows, failed: Bools, taxonomy: Taxonomy, tag_names: list[str]
-) -> tuple[Any, Any, int, int, dict[str, int]]:
-    """Tags (m, tags) and their probabilities, how many were named and grounded, and tags that are not known."""
+) -> tuple[Any, Any, Rows, Bools, dict[str, int]]:
+    """Tags (m, tags) and their probabilities; of each named tag that has a quote, its place and whether the quote stands
+    in the solution; and tags that are not known."""
     wanted = {tag: i for i, tag in enumerate(taxonomy.names)}
     found = [taxonomy.find(name) for name in tag_names]
     known = np.array([-1 if tag is None else wanted[tag] for tag in found] or [-1], dtype=np.intp)
@@ -362,13 +366,14 @@ def _tags(
     tags[here[good], known[code[good]]] = 1
     pairs = {(int(i), int(t)) for i, t in zip(here[~good], code[~good], strict=True)}  # a tag counts once in a verdict
     unknown = Counter(tag_names[t] for _, t in sorted(pairs))
-    grounded = np.asarray(of.grounded, dtype=np.int8)[counted][good] > 0
+    grounded = np.asarray(of.grounded, dtype=np.int8)[counted][good]
+    quoted = grounded >= 0
     each = np.asarray(of.tag_probability)[counted][good]
     probabilities = None
     if len(each) and not np.isnan(each).all():
         probabilities = np.where(tagged[:, None], 0.0, np.nan) * np.ones(len(wanted))
         probabilities[here[good], known[code[good]]] = each
-    return tags, probabilities, int(good.sum()), int(grounded.sum()), dict(unknown)
+    return tags, probabilities, here[good][quoted], grounded[quoted] > 0, dict(unknown)
 
 
 def fingerprint(study: Study, labels: Labels, terms: dict[str, Any]) -> str:

@@ -125,7 +125,7 @@ def _judge(m: Material, judge: Judge, who: People, terms: Terms, intervals: Inte
             "without_text": _without_text(m, judge),
         },
         "unknown_tags": judge.unknown_tags,
-        "grounded": _grounded(judge),
+        "grounded": _grounded(m, judge, intervals),
         "trained": judge.compiled,
         "agreement": _agreement(m, judge.human, judge.said, terms, intervals),
         **_beside_people(who, judge, terms, intervals, alternative),
@@ -171,10 +171,10 @@ def _differences(m: Material, terms: Terms, intervals: Intervals) -> Json:
     }
 
 
-def _grounded(judge: Judge) -> Json:
-    """How many of the tags that it named it could show in the solution's own words."""
-    n = judge.tags_named
-    return {"tags": n, "grounded": judge.tags_grounded, "share": judge.tags_grounded / n if n else None}
+def _grounded(m: Material, judge: Judge, intervals: Intervals) -> Json:
+    """Of the tags that it named with a quote, the share whose quote stands in the solution."""
+    problems = m.solutions.problem.codes[judge.quoted]
+    return intervals.share(problems, judge.grounded, "this judge quotes nothing").as_json()
 
 
 def _constant(m: Material, terms: Terms, intervals: Intervals) -> Json:

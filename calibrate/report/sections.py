@@ -327,7 +327,8 @@ def coverage(m: Json) -> Section:
         errors = _errors(cover["errors"]) or "none"
         older = ", ".join(f"{key} ({n} verdicts)" for key, n in judge["other_judge_keys"].items()) or "none"
         tags = ", ".join(f"{tag} ({n})" for tag, n in judge["unknown_tags"].items()) or "none"
-        rows.append([name, *(str(cover[k]) for k in keys), errors, judge["judge_key"], older, tags])
+        grounded = whole(judge["grounded"], True)
+        rows.append([name, *(str(cover[k]) for k in keys), errors, judge["judge_key"], older, tags, grounded])
     missing = m["settings"]["missing"]
     words = "left out of every figure" if missing == "leave_out" else "counted as wrong (missing=wrong)"
     text = [
@@ -345,6 +346,7 @@ def coverage(m: Json) -> Section:
             "judge key",
             "older keys, not used",
             "tags outside the taxonomy",
+            "quotes that stand in the solution",
         ],
         rows,
     )

@@ -250,16 +250,21 @@ def test_a_judge_that_only_names_fallacies_has_judged(make: Maker, metrics_of: M
     assert judge["agreement"]["verdict"]["accuracy"]["why"] == "no verdict by this judge"
 
 
-def test_grounded_tags_are_counted(make: Maker, metrics_of: Metrics) -> None:
+def test_the_share_of_grounded_quotes_stands_beside_a_judge(make: Maker, metrics_of: Metrics) -> None:
+    """One record says it in so many words, one by the quote's place, one has no quote."""
     from judge.verdicts import Fallacy, Verdict
 
-    for i, start in enumerate((3, None, 0)):
+    marks = ({"quote": "q", "grounded": True}, {"quote": "q", "start": None}, {"quote": "q", "start": 0}, {})
+    for i, mark in enumerate(marks):
         make.solution(f"s{i}")
         with make.study.journal("verdicts", "j", Verdict) as journal:
-            fallacy = Fallacy(tag="Proof by Example", quote="q", start=start, end=None if start is None else start + 1)
             fields = {"key": str(i), "id": str(i), "solution_id": f"s{i}", "judge": "j", "judge_key": "k"}
-            journal.append(Verdict(verdict="incorrect", fallacies=[fallacy], **fields))
-    assert metrics_of()["judges"]["j"]["grounded"] == {"tags": 3, "grounded": 2, "share": 2 / 3}
+            journal.append(Verdict(verdict="incorrect", fallacies=[Fallacy(tag="Proof by Example", **mark)], **fields))
+    grounded = metrics_of()["judges"]["j"]["grounded"]
+    assert (grounded["value"], grounded["n"], grounded["n_problems"]) == (2 / 3, 3, 3)
+    make.solution("t")
+    make.verdict("t", "correct", "other", tags=[])
+    assert metrics_of()["judges"]["other"]["grounded"]["why"] == "this judge quotes nothing"
 
 
 # judges and joins
