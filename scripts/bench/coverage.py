@@ -1,6 +1,6 @@
 """How often nominal 95% intervals hold the truth: those of human gold, and those of a judge's figures corrected by it.
 
-    python scripts/bench/coverage.py [--runs 5000] [--minutes 4] [--out FILE]    simulate; FILE keeps each cell once done
+    python scripts/bench/coverage.py [--runs 5000] [--minutes 4] [--out FILE]    simulate; FILE keeps what is done
     python scripts/bench/coverage.py --table FILE [--all]                        print what was simulated, by judge or all
 
 Each run draws problems, several solutions of each, the humans' verdicts and the judge's, and hands them to the very
@@ -18,6 +18,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -79,68 +80,82 @@ SETTINGS = (
 )
 
 
-def simulate(s: Setting, rate: float, judge: str, runs: int, seed: int = 0) -> dict[str, Any]:
-    """Shares of `runs` in which each interval holds the truth, and the corrected one's width as a ratio to gold's."""
-    rng = np.random.default_rng([seed, *json.dumps([asdict(s), rate, judge]).encode()])
+def simulate(
+    s: Setting, rate: float, runs: int, judges: Sequence[str] = tuple(JUDGES), seed: int = 0
+) -> list[dict[str, Any]]:
+    """By judge, the shares of `runs` in which each interval holds the truth, and the corrected one's width as a ratio to
+    gold's. All judges read the same studies."""
+    rng = np.random.default_rng([seed, *json.dumps([asdict(s), rate]).encode()])
     intervals = Intervals(seed)
-    held = np.zeros((runs, 2), dtype=bool)
-    widths, lambdas, warned = np.zeros(runs), np.zeros(runs), 0
+    held, gold_held = np.zeros((runs, len(judges)), dtype=bool), np.zeros(runs, dtype=bool)
+    widths, lambdas, warned = np.zeros(held.shape), np.zeros(held.shape), 0
     for run in range(runs):
-        rows, y, f, true_gold, true = draw(s, rate, judge, rng)
-        share = intervals.share(rows.problem, y[:, CORRECT], "")
-        found = corrected(rows, y, f, s.estimand).of_one()
-        low, high = found.share(CORRECT)
-        held[run] = share.low <= true_gold <= share.high, low <= true <= high
-        widths[run], lambdas[run] = (high - low) / (share.high - share.low), found.lam
+        study = Study(s, rate, rng)
+        share = intervals.share(study.rows.problem, study.y[:, CORRECT], "")
+        gold_held[run] = share.low <= study.true_gold <= share.high
         warned += share.warning is not None
-    names = ("gold", "corrected")
-    return {"setting": asdict(s), "rate": rate, "judge": judge, "runs": runs} | {
-        **dict(zip(names, held.mean(axis=0).tolist(), strict=True)),
-        "width": float(np.median(widths)),
-        "lambda": float(lambdas.mean()),
-        "warned": warned / runs,
-    }
+        for k, judge in enumerate(judges):
+            found = corrected(study.rows, study.y, study.judged(judge, rng), s.estimand).of_one()
+            low, high = found.share(CORRECT)
+            held[run, k] = low <= study.true <= high
+            widths[run, k], lambdas[run, k] = (high - low) / (share.high - share.low), found.lam
+    return [
+        {"setting": asdict(s), "rate": rate, "judge": judge, "runs": runs}
+        | {"gold": float(gold_held.mean()), "corrected": float(held[:, k].mean())}
+        | {"width": float(np.median(widths[:, k])), "lambda": float(lambdas[:, k].mean()), "warned": warned / runs}
+        for k, judge in enumerate(judges)
+    ]
 
 
-def draw(
-    s: Setting, rate: float, judge: str, rng: np.random.Generator
-) -> tuple[Rows, np.ndarray, np.ndarray, float, float]:
-    """Rows, what humans say of the labelled ones (n, 3) and the judge of all (N, 3), the true share of correct solutions
-    that gold is about, and the one that the estimate is about."""
-    size, knows = s.labelled + s.unlabelled, JUDGES[judge]
-    shares = np.array([0.6 * (1 - rate), 0.4 * (1 - rate), rate])
-    problems = np.arange(size) // s.per_problem
-    count = int(problems[-1]) + 1
-    of_problem, sure = np.broadcast_to(shares, (count, 3)), np.full(count, knows)
-    if s.icc:
-        spread = (1 - s.icc) / s.icc
-        of_problem = rng.dirichlet(spread * shares, count)
-        if 0 < knows < 1:
-            sure = rng.beta(spread * knows, spread * (1 - knows), count)
-    says = _one_of(of_problem[problems], rng)
-    models, gold, true = np.zeros(size, dtype=np.intp), rate, rate
-    worse = np.zeros(size, dtype=bool)
-    if s.models > 1:
-        models = rng.permuted(np.arange(size) % 2)
-        worse = (models == 1) & (says == CORRECT) & (rng.random(size) < 0.5)
-        says[worse] = 0
-        true = 0.75 * rate
-    judged = np.where(rng.random(size) < sure[problems], says, _one_of(np.broadcast_to(GUESS, (size, 3)), rng))
-    judged[worse & (rng.random(size) < 0.5)] = CORRECT
-    f = np.eye(3)[judged] * (rng.random(size) >= FAILED)[:, None]
-    if s.drawn == "problems":
-        some = np.zeros(count, dtype=bool)
-        some[rng.choice(count, s.labelled // s.per_problem, replace=False)] = True
-        labelled = np.flatnonzero(some[problems])
-    else:
-        chance = np.where(models == 0, 2.0, 1.0) if s.models > 1 else np.ones(size)
-        labelled = np.sort(rng.choice(size, s.labelled, replace=False, p=chance / chance.sum()))
-    if s.models > 1:
-        gold = rate * float(np.where(models[labelled] == 0, 1.0, 0.5).mean())
-    if s.estimand == "pool":
-        true = float((says == CORRECT).mean())
-    rows = Rows(Units(problems, models), labelled, np.ones(len(labelled)), one_by_one=s.drawn == "solutions")
-    return rows, np.eye(3)[says[labelled]], f, gold, true
+class Study:
+    """One study as drawn: rows, what humans say of the labelled ones, and the true shares of correct solutions that gold
+    is about, and the estimate."""
+
+    def __init__(self, s: Setting, rate: float, rng: np.random.Generator):
+        self.size, self.icc = s.labelled + s.unlabelled, s.icc
+        shares = np.array([0.6 * (1 - rate), 0.4 * (1 - rate), rate])
+        self.problems = np.arange(self.size) // s.per_problem
+        self.count = int(self.problems[-1]) + 1
+        of_problem = np.broadcast_to(shares, (self.count, 3))
+        if s.icc:
+            of_problem = rng.dirichlet((1 - s.icc) / s.icc * shares, self.count)
+        self.says = _one_of(of_problem[self.problems], rng)
+        models, self.true_gold, self.true = np.zeros(self.size, dtype=np.intp), rate, rate
+        self.worse = np.zeros(self.size, dtype=bool)
+        chance = np.ones(self.size)
+        if s.models > 1:
+            models = rng.permuted(np.arange(self.size) % 2)
+            self.worse = (models == 1) & (self.says == CORRECT) & (rng.random(self.size) < 0.5)
+            self.says[self.worse] = 0
+            self.true, chance = 0.75 * rate, np.where(models == 0, 2.0, 1.0)
+        if s.drawn == "problems":
+            some = np.zeros(self.count, dtype=bool)
+            some[rng.choice(self.count, s.labelled // s.per_problem, replace=False)] = True
+            labelled = np.flatnonzero(some[self.problems])
+        else:
+            wait = rng.standard_exponential(self.size) / chance
+            labelled = np.sort(np.argpartition(wait, s.labelled)[: s.labelled])
+        if s.models > 1:
+            self.true_gold = rate * float(np.where(models[labelled] == 0, 1.0, 0.5).mean())
+        if s.estimand == "pool":
+            self.true = float((self.says == CORRECT).mean())
+        one_by_one = s.drawn == "solutions"
+        self.rows = Rows(Units(self.problems, models), labelled, np.ones(len(labelled)), one_by_one)
+        self.y = np.eye(3)[self.says[labelled]]
+
+    def judged(self, judge: str, rng: np.random.Generator) -> np.ndarray:
+        """What a judge says of all rows, (N, 3); zeros where it failed."""
+        knows = JUDGES[judge]
+        sure: Any = knows
+        if self.icc and 0 < knows < 1:
+            spread = (1 - self.icc) / self.icc
+            sure = rng.beta(spread * knows, spread * (1 - knows), self.count)[self.problems]
+        guess = np.searchsorted(np.cumsum(GUESS)[:2], rng.random(self.size))
+        says = np.where(rng.random(self.size) < sure, self.says, guess)
+        if self.worse.any():
+            says[self.worse & (rng.random(self.size) < 0.5)] = CORRECT
+        says[rng.random(self.size) < FAILED] = 3
+        return np.eye(4)[:, :3][says]
 
 
 def _one_of(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -202,18 +217,18 @@ def main() -> None:
     path = args.table or args.out
     done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     if not args.table:
-        known = {(Setting(**c["setting"]), c["rate"], c["judge"]) for c in done if c["runs"] == args.runs}
+        known = {(Setting(**c["setting"]), c["rate"]) for c in done if c["runs"] == args.runs}
         begun = time.monotonic()
-        for s, rate, judge in itertools.product(SETTINGS, RATES, JUDGES):
-            if (s, rate, judge) in known:
+        for s, rate in itertools.product(SETTINGS, RATES):
+            if (s, rate) in known:
                 continue
             if time.monotonic() - begun > 60 * args.minutes:
                 break
-            cell = simulate(s, rate, judge, args.runs)
+            cells = simulate(s, rate, args.runs)
             with path.open("a") as out:
-                out.write(json.dumps(cell) + "\n")
-            print(f"{s}; {judge}; {rate}: gold {cell['gold']:.3f}, corrected {cell['corrected']:.3f}", file=sys.stderr)
-            done.append(cell)
+                out.writelines(json.dumps(cell) + "\n" for cell in cells)
+            print(f"{s}; {rate}:", *(f"{c['judge']} {c['corrected']:.3f}" for c in cells), file=sys.stderr)
+            done += cells
     if done:
         show([c for c in done if args.table or c["runs"] == args.runs], args.all)
 

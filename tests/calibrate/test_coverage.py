@@ -40,7 +40,7 @@ def coverage() -> ModuleType:
     ],
 )
 def test_gold_and_corrected_intervals_cover(coverage: ModuleType, judge: str, rate: float, setting: dict) -> None:  # type: ignore[type-arg]
-    cell = coverage.simulate(coverage.Setting(**setting), rate, judge, RUNS)
+    cell = coverage.simulate(coverage.Setting(**setting), rate, RUNS, (judge,))[0]
     assert 0.93 - SLACK <= cell["gold"] <= 0.97 + SLACK
     assert 0.93 - SLACK <= cell["corrected"] <= 0.97 + SLACK
     if judge == "useless":
@@ -54,10 +54,11 @@ def test_rows_taken_for_independent_cover_too_little(coverage: ModuleType) -> No
     rng, held = np.random.default_rng(0), 0
     s = coverage.Setting(200, 600, 4, 0.5, "problems")
     for _ in range(300):
-        rows, y, f, _, true = coverage.draw(s, 0.5, "weak", rng)
+        study = coverage.Study(s, 0.5, rng)
+        rows, y, f = study.rows, study.y, study.judged("weak", rng)
         found: Corrected = coverage.corrected(rows, y, f)
         on_all = found.lam * rows.units.size / (rows.units.size - len(y))
         errors = y[:, 2] - on_all * f[rows.labelled, 2]
         half = 1.96 * float(errors.std()) / len(y) ** 0.5
-        held += abs(found.value[2] - true) <= half
+        held += abs(found.value[2] - study.true) <= half
     assert held / 300 < 0.88
