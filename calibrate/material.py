@@ -66,6 +66,8 @@ class Judge:
     """Solutions that were judged before their text, or their problem, became another."""
     compiled: str | None = None
     """NAME@KEY of the trained program that judged; null: none was loaded."""
+    seen: frozenset[str] = frozenset()
+    """The problems whose labels that program saw."""
     human: Said = field(default_factory=lambda: blank(np.arange(0), 0))
     """The human gold that it may be held against: of a trained judge not all of it."""
     planted: Said = field(default_factory=lambda: blank(np.arange(0), 0))

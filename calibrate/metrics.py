@@ -145,9 +145,13 @@ def _judge(m: Material, judge: Judge, who: People, terms: Terms, intervals: Inte
 
 
 def _corrected(m: Material, judge: Judge, terms: Terms) -> Json:
-    """Of all solutions that the judge was asked about, those that it failed on among them."""
+    """Of all solutions that the judge was asked about, those that it failed on among them; but of no problem whose labels
+    a trained judge saw, since it reads these otherwise than any new one."""
     designs = frozenset(sampling_of(m.labels.counting)["designs"])
-    pool = pool_of(m.solutions, judge.said, m.answers.outcome == OUTCOMES.index("equal"), judge.human)
+    problem = m.solutions.problem
+    unseen = np.array([name not in judge.seen for name in problem.names], dtype=bool)
+    said = judge.said.at(unseen[problem.codes[judge.said.row]]) if judge.seen else judge.said
+    pool = pool_of(m.solutions, said, m.answers.outcome == OUTCOMES.index("equal"), judge.human)
     return estimates(pool, Aim(terms.tags, terms.estimand, designs))
 
 

@@ -63,7 +63,7 @@ def _own_labels(study: Study, m: Material, judge: Judge, splits: Splits, split: 
             )
         return here
 
-    return replace(judge, human=allowed(m.human), planted=allowed(m.planted))
+    return replace(judge, seen=frozenset(seen), human=allowed(m.human), planted=allowed(m.planted))
 
 
 def _seen(study: Study, judge: Judge) -> set[str]:

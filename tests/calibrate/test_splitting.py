@@ -144,6 +144,8 @@ def test_openings_are_recorded_and_shown(sixty: Maker) -> None:
     made = metrics(sixty, "b")
     assert made["judges"]["tuned"]["coverage"]["labelled"] == len(problems_of("lockbox"))
     assert made["judges"]["plain"]["coverage"]["labelled"] == 60
+    asked = {name: made["judges"][name]["estimates"]["solutions"] for name in ("plain", "tuned")}
+    assert asked == {"plain": 60, "tuned": 60 - len(problems_of("train"))}  # it is corrected where it learnt nothing
     assert "it is held against labels of the lockbox" in (sixty.study.path / "reports" / "b" / "report.md").read_text()
 
 
