@@ -30,7 +30,9 @@ FEWEST_IN_CELL = 5
 LEAST_APART = 0.1
 """Smallest singular value of a confusion matrix (rows sum to 1) that is inverted."""
 FLOOR = 0.2
-"""Half an observation of each kind of error is added to the variance (Agresti & Min 2005, Stat. Med. 24:729)."""
+"""So much of an observation of either kind of error (seen and not there, there and not seen) is added to the variance: a
+judge that erred on none of the labelled rows is not known to err never. Agresti & Min 2005 (Stat. Med. 24:729) add a
+half to intervals of normal form; with the t quantiles here `scripts/bench/coverage.py` finds that a fifth is enough."""
 
 
 def count_of(codes: Codes) -> int:
@@ -133,8 +135,10 @@ class Corrected:
         return replace(self, value=_nearest_shares(self.value), scores=scores)
 
     def interval(self, value: float, scores: Array, most: float) -> tuple[float, float]:
-        """95% interval in Wilson's form: n is value (1 - value) / variance, and in the place of the normal quantile
-        stands that of t, its degrees of freedom by Satterthwaite's rule, from labelled problems and from others."""
+        """95% interval in Wilson's form: n is value (1 - value) / variance, at most `most`, and in the place of the normal
+        quantile stands that of t. Its degrees of freedom come from those of the two parts of the variance, labelled
+        problems and others (Welch 1947, Biometrika 34:28). Those of the labelled part are twice what Satterthwaite's rule
+        gives, at most problems - 1: where few errors carry the variance the rule alone covers too much."""
         ours = scores if self.labelled is None else scores[self.labelled]
         others = scores[:0] if self.labelled is None else scores[~self.labelled]
         v1, v2 = float(np.square(ours).sum()) + self.floor, float(np.square(others).sum())
