@@ -1,6 +1,6 @@
 """How often nominal 95% intervals hold the truth: those of human gold, and those of a judge's figures corrected by it.
 
-    python scripts/bench/coverage.py [--runs 5000] [--minutes 4] [--out FILE]    simulate; FILE keeps what is done
+    python scripts/bench/coverage.py [--runs 5000] [--out FILE [--minutes 4]]    simulate; FILE keeps what is done
     python scripts/bench/coverage.py --table FILE [--all]                        print what was simulated, by judge or all
 
 Each run draws problems, several solutions of each, the humans' verdicts and the judge's, and hands them to the very
@@ -170,6 +170,14 @@ def promised(cell: dict[str, Any]) -> bool:
     return s.labelled_problems >= 50 and s.labelled * min(cell["rate"], 1 - cell["rate"]) >= 10
 
 
+def amiss(cell: dict[str, Any]) -> bool:
+    """Whether an interval covers otherwise than asked: 93% to 97% where it is promised, elsewhere 90% or a warning."""
+    covers = (cell["gold"], cell["corrected"])
+    if promised(cell):
+        return min(covers) < 0.93 or max(covers) > 0.97
+    return min(covers) < 0.90 and cell["warned"] < 0.9
+
+
 def show(cells: list[dict[str, Any]], every: bool) -> None:
     """By setting and judge, the range over the rates; or every cell."""
     rows = []
@@ -206,16 +214,16 @@ def show(cells: list[dict[str, Any]], every: bool) -> None:
     print(f"\n{len(cells)} cells of {', '.join(f'{n:,}' for n in runs)} runs. {machine('numpy', 'scipy')}")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5000)
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after so many minutes")
-    parser.add_argument("--out", type=Path, default=Path("coverage.jsonl"))
+    parser.add_argument("--out", type=Path, help="keep each setting here once it is done, and go on from there")
     parser.add_argument("--table", type=Path, help="only print what stands in this file")
     parser.add_argument("--all", action="store_true", help="every cell, not ranges over the rates")
     args = parser.parse_args()
     path = args.table or args.out
-    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
     if not args.table:
         known = {(Setting(**c["setting"]), c["rate"]) for c in done if c["runs"] == args.runs}
         begun = time.monotonic()
@@ -225,13 +233,19 @@ def main() -> None:
             if time.monotonic() - begun > 60 * args.minutes:
                 break
             cells = simulate(s, rate, args.runs)
-            with path.open("a") as out:
-                out.writelines(json.dumps(cell) + "\n" for cell in cells)
+            if path:
+                with path.open("a") as out:
+                    out.writelines(json.dumps(cell) + "\n" for cell in cells)
             print(f"{s}; {rate}:", *(f"{c['judge']} {c['corrected']:.3f}" for c in cells), file=sys.stderr)
             done += cells
+    done = [c for c in done if args.table or c["runs"] == args.runs]
     if done:
-        show([c for c in done if args.table or c["runs"] == args.runs], args.all)
+        show(done, args.all)
+    wrong = [f"{Setting(**c['setting'])}; {c['rate']:g}; {c['judge']}" for c in done if amiss(c)]
+    if wrong:
+        print("\nnot as asked: " + "; ".join(wrong))
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
