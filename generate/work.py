@@ -5,6 +5,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from operator import length_hint
 from typing import TypeVar
 
 from tqdm import tqdm
@@ -69,7 +70,7 @@ def work_through(
                     raise
 
     async def main() -> None:
-        workers = [asyncio.ensure_future(work()) for _ in range(in_flight)]
+        workers = [asyncio.ensure_future(work()) for _ in range(min(in_flight, length_hint(todo, in_flight)))]
         try:
             done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for worker in done:

@@ -104,7 +104,7 @@ class Pool(Generic[M]):
     def _rest(self, member: M, seconds: float) -> None:
         """Take a member out for so long."""
         member.out_until = max(member.out_until, time.monotonic() + seconds)
-        asyncio.get_running_loop().call_later(seconds + 0.001, self._wake, len(self.members) + len(self._waiting))
+        asyncio.get_running_loop().call_later(seconds + 0.001, self.look_again)
 
     # what the engine says of a call
 

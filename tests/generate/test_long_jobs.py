@@ -198,7 +198,7 @@ def test_a_pool_that_has_a_name_may_change_its_members_without_its_work_becoming
     assert named[0] == named[1] != one
 
 
-def test_a_stage_under_faults_journals_every_problem_once_and_its_memory_stays_bounded(serve, stage, tmp_path):
+def test_a_stage_under_faults_journals_every_problem_once(serve, stage, tmp_path):
     rng = random.Random(3)
     server = serve(lambda item, attempt: rng.choice(["500", "reset", "cut", "empty", "big", *["fine"] * 7]))
     other = serve()
