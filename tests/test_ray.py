@@ -1,6 +1,8 @@
 """engine=ray on a cluster of this machine, in a network namespace of its own: Ray listens on more than loopback."""
 
 import os
+import secrets
+import shlex
 import signal
 import subprocess
 import sys
@@ -124,6 +126,27 @@ def test_a_cluster_that_is_not_there_ends_the_stage_in_one_line(tmp_path):
     run.communicate(timeout=120)
     last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
     assert run.returncode == 1 and last.startswith("generate: engine.address=127.0.0.1:9") and "run the same" in last
+
+
+@pytest.mark.long
+def test_a_cluster_that_runs_already_is_used_and_left_running(tmp_path):
+    """Ray's own head node beside the stage, in one namespace; it is ended by its process id."""
+    ray = Path(sys.executable).with_name("ray")
+    head = [str(ray), "start", "--head", "--port=6399", "--num-cpus=2", "--include-dashboard=false", "--block"]
+    script = tmp_path / "both.sh"
+    script.write_text(
+        f"{shlex.join(head)} >head.log 2>&1 & head=$!\n"
+        'until grep -q "Ray runtime started" head.log; do kill -0 $head || exit 9; sleep 0.2; done\n'
+        '"$@"; code=$?\nkill -0 $head && echo "the cluster still runs"\nkill $head; wait $head\nexit $code\n'
+    )
+    stage = [sys.executable, "-m", "generate", "study=s", *TWO_FAST, "engine.address=127.0.0.1:6399"]
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # as Ray wants it on every machine
+    done = subprocess.run(
+        alone("sh", str(script), *stage), cwd=tmp_path, env={**os.environ, **ENV, **token}, capture_output=True, text=True, timeout=200
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "starting 2 replicas on the cluster at 127.0.0.1:6399" in done.stderr and "errors: none" in done.stdout
+    assert "the cluster still runs" in done.stdout
 
 
 @pytest.mark.long

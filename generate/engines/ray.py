@@ -121,7 +121,9 @@ class RayEngine(Engine):
                 ignore_reinit_error=True,
             )
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            raise EngineGone(f"engine.address={chosen.address}: {' '.join(str(error).split())[:300]}.") from None
+            hint = " (RAY_AUTH_MODE and RAY_AUTH_TOKEN must be the cluster's)" if chosen.address else ""
+            why = " ".join(str(error).split())[:300].rstrip(".")
+            raise EngineGone(f"engine.address={chosen.address}: {why}{hint}.") from None
         self._actor = ray.remote(Replica).options(
             num_cpus=chosen.cpus,
             num_gpus=chosen.gpus_for_each(model),
