@@ -184,3 +184,96 @@ def test_labels_without_tags_never_enter_tag_figures() -> None:
 def test_a_judge_that_does_not_tag_has_no_tag_figures() -> None:
     block = compare(pairs_of((said("incorrect", tags="A"), said("incorrect"))))["fallacies"]
     assert block["A"]["f1"]["why"] == "no fallacy tags by this judge"
+
+
+def test_every_figure_equals_that_of_an_independent_library() -> None:
+    """scikit-learn, krippendorff and scipy on the same rows, to 1e-9; the words in our order, not the alphabet's."""
+    import krippendorff
+    from scipy import stats
+    from sklearn import metrics as sk
+
+    rng = np.random.default_rng(7)
+    n = 80
+    a, noise = rng.choice(3, n, p=[0.3, 0.2, 0.5]), rng.integers(0, 3, n)
+    b = np.where(rng.random(n) < 0.6, a, noise)
+    x, y = rng.integers(0, 8, n), rng.integers(0, 8, n)
+    s = rng.random((n, 3)) < [0.4, 0.2, 0.0]  # no label bears the last tag
+    t = np.where(rng.random((n, 3)) < 0.7, s, rng.random((n, 3)) < 0.3)
+
+    def side(words: Any, points: Any, tags: Any) -> list[Gold]:
+        return [
+            said(V[w], float(p), [TAGS[k] for k in np.flatnonzero(of)])
+            for w, p, of in zip(words, points, tags, strict=True)
+        ]
+
+    block = compare(list(zip(side(a, x, s), side(b, y, t), strict=True)))
+    label, judge = [V[i] for i in a], [V[i] for i in b]
+    order = list(V)
+
+    def kappa(weights: str | None) -> float:
+        return float(sk.cohen_kappa_score(label, judge, weights=weights, labels=order))
+
+    def alpha(level: str) -> float:
+        return float(krippendorff.alpha(np.stack([a, b]), value_domain=[0, 1, 2], level_of_measurement=level))
+
+    expected = {
+        "accuracy": sk.accuracy_score(label, judge),
+        "cohen_kappa": kappa(None),
+        "linear_kappa": kappa("linear"),
+        "weighted_kappa": kappa("quadratic"),
+        "krippendorff_alpha": alpha("nominal"),
+        "krippendorff_alpha_ordinal": alpha("ordinal"),
+        "mcc": sk.matthews_corrcoef(label, judge),
+        "macro_precision": sk.precision_score(label, judge, average="macro"),
+        "macro_recall": sk.recall_score(label, judge, average="macro"),
+        "macro_f1": sk.f1_score(label, judge, average="macro"),
+    }
+    assert {k: block["verdict"][k]["value"] for k in expected} == pytest.approx(expected, abs=1e-9)
+    assert abs(kappa("quadratic") - sk.cohen_kappa_score(label, judge, weights="quadratic")) > 1e-3  # the alphabet's
+    assert block["verdict"]["confusion"] == sk.confusion_matrix(label, judge, labels=order).tolist()
+    parts = sk.precision_recall_fscore_support(label, judge, labels=order)
+    for i, word in enumerate(V):
+        found = [block["verdict"]["by_class"][word][k] for k in ("precision", "recall", "f1")]
+        assert [e["value"] for e in found] == pytest.approx([part[i] for part in parts[:3]], abs=1e-9)
+        assert block["verdict"]["by_class"][word]["support"] == parts[3][i]
+
+    passed, claimed = a == 2, b == 2
+    expected = {
+        "accuracy": sk.accuracy_score(passed, claimed),
+        "cohen_kappa": sk.cohen_kappa_score(passed, claimed),
+        "mcc": sk.matthews_corrcoef(passed, claimed),
+        "precision": sk.precision_score(passed, claimed),
+        "recall": sk.recall_score(passed, claimed),
+        "f1": sk.f1_score(passed, claimed),
+    }
+    assert {k: block["pass"][k]["value"] for k in expected} == pytest.approx(expected, abs=1e-9)
+
+    expected = {
+        "exact": np.mean(x == y),
+        "mae": sk.mean_absolute_error(x, y),
+        "nmae": sk.mean_absolute_error(x, y) / 7,
+        "bias": np.mean(y - x),
+        "pearson": stats.pearsonr(x, y).statistic,
+        "spearman": stats.spearmanr(x, y).statistic,
+        "kendall": stats.kendalltau(x, y).statistic,
+    }
+    assert {k: block["points"][k]["value"] for k in expected} == pytest.approx(expected, abs=1e-9)
+
+    borne = [0, 1]  # the tags with support, over which the macro means are
+    expected = {
+        "micro_precision": sk.precision_score(s, t, average="micro"),
+        "micro_recall": sk.recall_score(s, t, average="micro"),
+        "micro_f1": sk.f1_score(s, t, average="micro"),
+        "macro_precision": sk.precision_score(s[:, borne], t[:, borne], average="macro"),
+        "macro_recall": sk.recall_score(s[:, borne], t[:, borne], average="macro"),
+        "macro_f1": sk.f1_score(s[:, borne], t[:, borne], average="macro"),
+        "jaccard": sk.jaccard_score(s, t, average="samples", zero_division=1),
+        "exact": sk.accuracy_score(s, t),
+    }
+    assert {k: block["fallacies"][k]["value"] for k in expected} == pytest.approx(expected, abs=1e-9)
+    for i, tag in enumerate(TAGS[:2]):
+        found = block["fallacies"][tag]
+        each = sk.precision_recall_fscore_support(s[:, i], t[:, i], average="binary")
+        assert [found[k]["value"] for k in ("precision", "recall", "f1")] == pytest.approx(each[:3], abs=1e-9)
+        assert found["kappa"]["value"] == pytest.approx(sk.cohen_kappa_score(s[:, i], t[:, i]), abs=1e-9)
+        assert found["support"] == s[:, i].sum() and found["prevalence"]["value"] == pytest.approx(s[:, i].mean())
