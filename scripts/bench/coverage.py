@@ -24,12 +24,15 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the vectors are short
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # before this folder, in which calibrate.py is another thing
 
 import numpy as np
-from show import machine, table
 
 from calibrate.estimate import Estimand, Rows, Units, corrected
 from calibrate.intervals import Intervals
+from scripts.bench.show import machine, table
 
 RATES = (0.05, 0.2, 0.5, 0.8)
 JUDGES = {"useless": 0.0, "weak": 0.4, "fair": 0.7, "good": 0.95}

@@ -16,16 +16,12 @@ SLACK = 3 * (0.95 * 0.05 / RUNS) ** 0.5
 
 @pytest.fixture(scope="module")
 def coverage() -> ModuleType:
-    folder = Path(__file__).parents[2] / "scripts" / "bench"
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location("coverage_simulation", folder / "coverage.py")
-        assert spec and spec.loader
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
+    path = Path(__file__).parents[2] / "scripts" / "bench" / "coverage.py"
+    spec = importlib.util.spec_from_file_location("coverage_simulation", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
     return module
 
 
