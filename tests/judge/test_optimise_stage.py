@@ -11,6 +11,7 @@ from http.server import ThreadingHTTPServer
 
 import pytest
 
+from judge.splits import split_of
 from tests.conftest import Misbehaving
 
 TRAIN = ["mode=optimise", "training.labels=planted", "training.name=better"]
@@ -87,8 +88,24 @@ def test_trained_loaded_and_scored_on_the_lockbox_alone(stage, school, tmp_path)
     assert len({v["judge_key"] for v in verdicts}) == 2
     assert {v["verdict"] for v in by_judge["single-served-better"]} == {"incorrect"}
 
+    report = stage("calibrate", "study=s")
+    assert report.returncode == 0, report.stderr
+    judges = json.loads((tmp_path / "studies" / "s" / "reports" / "report" / "metrics.json").read_text())["judges"]
+    held = {name: judge["against_planted"]["verdict"]["accuracy"]["n"] for name, judge in judges.items()}
+    labels = [x for f in (tmp_path / "studies" / "s" / "labels").glob("*.jsonl") for x in lines(f)]
+    problem_of = {
+        s["id"]: s["problem_id"] for f in (tmp_path / "studies" / "s" / "solutions").glob("*.jsonl") for s in lines(f)
+    }
+    lockbox = [x for x in labels if split_of(problem_of[x["solution_id"]]) == "lockbox"]
+    assert held == {"single-served": len(labels), "single-served-better": len(lockbox)}
+    refused = stage("calibrate", "study=s", "split=dev", "name=dev")
+    assert refused.returncode == 2 and "was trained or chosen on labels of problem" in refused.stderr
+    (folder / "manifest.json").unlink()
+    unknown = stage("calibrate", "study=s", "name=unknown")
+    assert unknown.returncode == 2 and "on which labels it was trained is not known" in unknown.stderr
 
-@pytest.mark.parametrize("optimiser", TINY)
+
+@pytest.mark.parametrize("optimiser", [pytest.param("bootstrap", marks=pytest.mark.long), "gepa"])
 def test_ctrl_c_ends_at_once_and_the_next_run_goes_on_from_there(stage, school, tmp_path, optimiser):
     Teachable.seconds = 2.0
     words = [sys.executable, "-m", "judge", *school, *TRAIN, *TINY[optimiser], "in_flight=3"]

@@ -154,7 +154,7 @@ def prompts_stand_in_the_journal(study: Study, name: str) -> int:
         )
         module = program.module(bench)
         with dspy.context(lm=dspy_lm(ledger, program.sampling(bench)), disable_history=True):
-            for case in cases_of(program, study, study.problems(), study.solutions()):
+            for case in cases_of(study, study.problems(), study.solutions(), needs_text=True):
                 if split_of(case.problem.id) == "dev":
                     # a small model's reply may be cut off; that it was found is what counts
                     with contextlib.suppress(dspy.utils.exceptions.AdapterParseError):
