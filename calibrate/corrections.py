@@ -176,7 +176,9 @@ def _metrics(pool: Pool, aim: Aim) -> Json:
     has_verdict = label.shares.sum(axis=1) > 0
     said, verdicts, tags = pool.said, (pool.verdicts if len(pool) else None), (pool.tags if len(pool) else None)
 
-    whole = group.part(has_verdict & ~label.binary, label.shares, said[:, :k], verdicts)
+    three = has_verdict & ~label.binary
+    only = "the labels only say pass or not" if has_verdict.any() and not three.any() else None
+    whole = group.part(three, label.shares, said[:, :k], verdicts or only)
     shares = whole.shares()
     if bool((has_verdict & label.binary).any()):  # who only said pass or not said that much
         shares["correct"] = group.part(has_verdict, label.shares[:, CORRECT:], said[:, CORRECT:k], verdicts).share()

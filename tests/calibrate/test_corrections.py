@@ -29,7 +29,7 @@ class Made:
 
     def __init__(self, make: Maker, problems: int, labelled: dict[str, int], knows: float = 0.8, **how: Any):
         """`labelled`: for each model, how many of its solutions have labels. `how`: failed (share of verdicts), votes
-        (probabilities from so many), answers (final answers are known), human_answers (and humans say so too)."""
+        (probabilities from so many), answers (final answers are known), human_answers (and humans say so too), scale."""
         rng = np.random.default_rng(3)
         models = list(labelled)
         n = problems * len(models)
@@ -70,8 +70,9 @@ class Made:
                 label = HumanLabel(
                     solution_id=name,
                     annotator="a",
-                    verdict=VERDICTS[self.y[i]],
+                    verdict=VERDICTS[self.y[i] // 2 * 2 if how.get("scale") == "binary" else self.y[i]],
                     fallacies=tags,
+                    scale=how.get("scale", "three"),
                     sampling="random",
                     **human,
                 )
@@ -279,3 +280,14 @@ def test_the_calibrator_is_kept_and_applied_to_what_is_not_labelled(make: Maker)
     assert [x["solution_id"] for x in lines] == [f"s{i:05}" for i in range(60, 120)]
     found = np.array([list(x["probabilities"].values()) for x in lines])
     assert found == pytest.approx(apply(kept["verdict"], made.p[60:]), abs=1e-6)
+
+
+def test_labels_that_only_say_pass_or_not_correct_the_share_of_correct_ones(make: Maker, metrics_of: Metrics) -> None:
+    from ppi_py import ppi_mean_pointestimate
+
+    made = Made(make, 300, {"m": 90}, scale="binary")
+    block = of(metrics_of())["corrected"]["overall"]
+    y, f, some = (made.y == 2).astype(float), (made.f == 2).astype(float), made.labelled
+    expected = float(ppi_mean_pointestimate(y[some], f[some], f[~some])[0])
+    assert block["correct"]["value"] == pytest.approx(expected, abs=1e-9)
+    assert block["incorrect"]["value"] is None and block["incorrect"]["why"] == "the labels only say pass or not"
