@@ -73,7 +73,7 @@ def people(labels: Sequence[HumanLabel], solutions: Solutions, tags: Sequence[st
     names = sorted(by_name)
     said = []
     for name in names:
-        alone = adjudicate(by_name[name])
+        alone = adjudicate(by_name[name])  # of one person: what that person says
         said.append(columns_of(list(alone.values()), solutions.rows(alone), tags))
     row = np.unique(np.concatenate([s.row for s in said])) if said else np.zeros(0, dtype=np.intp)
     verdicts = np.full((len(row), len(names)), -1, dtype=np.int8)

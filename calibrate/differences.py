@@ -11,7 +11,7 @@ import numpy as np
 from calibrate.agreement import accuracy, cohen_kappa, weighted_kappa, why_undefined
 from calibrate.columns import Said
 from calibrate.gold import RIGHT, UNDECIDED, Cases
-from calibrate.intervals import Array, Codes, Estimate, Formula, Intervals, Sums, undefined
+from calibrate.intervals import Array, Codes, Estimate, Formula, Intervals, Sums
 from calibrate.pairs import Missing, passes
 from generate.labels import VERDICTS
 
@@ -103,13 +103,21 @@ def _difference(
     return _paired(sums, figure, empty, why, intervals).as_json()
 
 
-def _paired(sums: Sums, figure: Formula, empty: str, why: str | None, intervals: Intervals) -> Estimate:
-    value = float(figure(sums.total)) if sums.n and why is None else 0.0
+def _paired(
+    sums: Sums,
+    figure: Formula,
+    empty: str,
+    why: str | None,
+    intervals: Intervals,
+    rests_on: tuple[int, int] | None = None,
+) -> Estimate:
+    n, n_problems = rests_on or (sums.n, sums.n_problems)
+    value = float(figure(sums.total)) if n and why is None else 0.0
 
     def spread(u: float) -> tuple[float, float]:
         return max(-1.0, value - u), min(1.0, value + u)
 
-    return intervals.figure(sums, figure, empty, why, without_spread=spread)
+    return intervals.figure(sums, figure, empty, why, without_spread=spread, rests_on=(n, n_problems))
 
 
 def between_models(c: Cases, intervals: Intervals) -> Json:
@@ -121,23 +129,26 @@ def between_models(c: Cases, intervals: Intervals) -> Json:
 
 
 def _two_models(a: Cases, b: Cases, intervals: Intervals) -> Json:
-    figures = {}
-    for name in (*reversed(VERDICTS), "final_answer_accuracy"):
+    """All figures from the same draws of problems."""
+    names = (*reversed(VERDICTS), "final_answer_accuracy")
+    problems, rows, rests_on = [], [], []
+    for i, name in enumerate(names):
         sides = [_rows(side, name) for side in (a, b)]
         shared = np.intersect1d(sides[0][0], sides[1][0])
-        if not len(shared):
-            figures[name] = undefined("no problem has labelled solutions by both").as_json()
-            continue
-        problems, rows = [], []
+        rests_on.append((sum(int(np.isin(s[0], shared).sum()) for s in sides), len(shared)))
         for place, (problem, value, weight) in enumerate(sides):
             here = np.isin(problem, shared)
-            part = np.zeros((int(here.sum()), 4))
-            part[:, 2 * place], part[:, 2 * place + 1] = (value * weight)[here], weight[here]
+            part = np.zeros((int(here.sum()), 4 * len(names)))
+            at = 4 * i + 2 * place
+            part[:, at], part[:, at + 1] = (value * weight)[here], weight[here]
             problems.append(problem[here])
             rows.append(part)
-        sums = Sums(np.concatenate(problems), np.concatenate(rows))
-        figures[name] = _paired(sums, _difference_of_means, "", None, intervals).as_json()
-    return figures
+    sums = Sums(np.concatenate(problems), np.concatenate(rows))
+    empty = "no problem has labelled solutions by both"
+    return {
+        name: _paired(sums, _difference_of(i), empty, None, intervals, rests_on[i]).as_json()
+        for i, name in enumerate(names)
+    }
 
 
 def _rows(c: Cases, name: str) -> tuple[Codes, Array, Array]:
@@ -152,6 +163,11 @@ def _rows(c: Cases, name: str) -> tuple[Codes, Array, Array]:
     return c.problem.codes[of], value[of], c.said.weight[of]
 
 
-def _difference_of_means(s: Array) -> Array:
-    difference: Array = s[..., 0] / s[..., 1] - s[..., 2] / s[..., 3]
-    return difference
+def _difference_of(i: int) -> Formula:
+    """The difference of the two means of figure i."""
+
+    def figure(s: Array) -> Array:
+        difference: Array = s[..., 4 * i] / s[..., 4 * i + 1] - s[..., 4 * i + 2] / s[..., 4 * i + 3]
+        return difference
+
+    return figure

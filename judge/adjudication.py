@@ -77,12 +77,32 @@ def adjudicate(labels: Iterable[HumanLabel], kind: Kind = "human", how: Adjudica
             by_solution.setdefault(label.solution_id, []).append(label)
     _check_adjudicator(by_solution, how)
     names = sorted(by_solution)
-    each = [by_solution[name] for name in names]
+    alone = {name: _alone(of[0]) for name, of in by_solution.items() if len(of) == 1 and how.method == "majority"}
+    rest = [name for name in names if name not in alone]
+    each = [by_solution[name] for name in rest]
     verdicts = _verdict_shares([_voting(of) for of in each], how)
     tags = _tag_shares(each, how)
-    return {
-        name: _gold(name, of, v, t, how) for name, of, v, t in zip(names, each, verdicts, tags, strict=True)
-    }  # fmt: skip
+    together = {name: _gold(name, of, v, t, how) for name, of, v, t in zip(rest, each, verdicts, tags, strict=True)}
+    return {name: alone.get(name) or together[name] for name in names}
+
+
+def _alone(label: HumanLabel) -> Gold:
+    """A single annotator's word is the gold; the same as by majority, made at once since most studies are made of these."""
+    tags = None if label.fallacies is None else dict.fromkeys(sorted(set(label.fallacies)), 1.0)
+    return Gold(
+        solution_id=label.solution_id,
+        verdict=label.verdict,
+        verdict_shares=None if label.verdict is None else {label.verdict: 1.0},
+        binary=label.verdict is not None and label.scale == "binary",
+        points=None if label.points is None else float(label.points),
+        max_points=None if label.points is None else label.max_points,
+        tag_shares=tags,
+        tags=None if tags is None else frozenset(tags),
+        answer_correct=label.answer_correct,
+        annotators=1,
+        stratum=label.stratum,
+        weight=label.weight,
+    )
 
 
 def _check_adjudicator(by_solution: dict[str, list[HumanLabel]], how: Adjudication) -> None:

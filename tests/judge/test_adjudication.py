@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -178,3 +179,20 @@ def test_by_dawid_and_skene_each_tag_has_a_model_of_its_own() -> None:
     ]
     golds = adjudicate(labels, "human", Adjudication(method="dawid_skene"))
     assert np.mean([("A" in (g.tags or ())) == b for g, b in zip(golds.values(), bears, strict=True)]) > 0.95
+
+
+def test_a_single_annotator_is_taken_at_once_and_comes_out_as_by_majority() -> None:
+    rng = np.random.default_rng(4)
+    for i in range(200):
+        fields: dict[str, Any] = {
+            "fallacies": [None, [], ["A"], ["B", "A", "A"]][int(rng.integers(0, 4))],
+            "answer_correct": [None, True, False][int(rng.integers(0, 3))],
+            "scale": ["three", "binary"][i % 2],
+            "stratum": [None, "x"][int(rng.integers(0, 2))],
+            "weight": float(rng.integers(1, 3)),
+        }
+        if rng.random() < 0.5:
+            fields |= {"points": 3.0, "max_points": 7.0}
+        x = label("a", [None, "correct", "incorrect"][int(rng.integers(0, 3))], **fields)
+        twice = gold_of(x, x.model_copy(update={"annotator": "b"}))  # two of one mind, who take the long way
+        assert gold_of(x) == replace(twice, annotators=1)
