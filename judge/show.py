@@ -8,6 +8,7 @@ done only where the judge's key and the verdict's own key, hashes of all that a 
 import asyncio
 import difflib
 import json
+import shlex
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -47,7 +48,7 @@ def show(study: Study, name: str, judged_by: JudgedBy) -> str:
         known += solutions
         if found or name in solutions:
             about = next(iter(found.values())).solution_id if found else name
-            here = _Home(problems, solutions, _answers(home, about))
+            here = _Home(study, problems, solutions, _answers(home, about))
             parts.append(_solution(name, here) if not found else "")
             parts += [_judgement(verdict, here, judged_by) for _, verdict in sorted(found.items())]
     if not parts:
@@ -59,6 +60,7 @@ def show(study: Study, name: str, judged_by: JudgedBy) -> str:
 
 @dataclass(frozen=True)
 class _Home:
+    study: Study
     problems: dict[str, Problem]
     solutions: dict[str, Solution]
     answers: dict[str, Answer]
@@ -214,8 +216,7 @@ def _prompts(verdict: Verdict, home: _Home, judged_by: JudgedBy) -> str:
         )
     known = judged_by(verdict)
     if known is None:
-        why = "the judge was another than the config describes, and the run that judged left no config with this judge key"
-        return _section("prompt", f"({why}; repeat the words that it was run with, such as model=NAME, before show=)")
+        return _section("prompt", f"(not shown: {_no_config(home.study, verdict.judge_key)})")
     program, bench = known
     if solution is None or problem is None:
         return _section("prompt", "(the solution or its problem is not in the study any more)")
@@ -255,6 +256,26 @@ def prompts_sent(program: Program, bench: Bench, case: Case, vote: Vote) -> list
 # --- the config of the run that judged --------------------------------------------------------------------------------
 
 
+def _runs(study: Study, judge_key: str) -> Iterator[dict[str, Any]]:
+    """The manifests of finished runs that judged under this key, newest first."""
+    for file in sorted((study.path / "manifests").glob("judge-*.json"), reverse=True):
+        try:
+            content = json.loads(file.read_bytes())
+        except ValueError:
+            continue
+        if isinstance(content, dict) and content.get("judge_key") == judge_key:
+            yield content
+
+
+def _no_config(study: Study, judge_key: str) -> str:
+    """Why the judge cannot be made again, with the words that it was run with, where they are known."""
+    words = next((run.get("command") for run in _runs(study, judge_key)), None)
+    if not words:
+        return "the config describes another judge, and no finished run left one with this judge key; repeat the words that it was run with"
+    said = shlex.join(str(word) for word in words)
+    return f"the config describes another judge. It was run as `python -m judge {said}`; repeat these words with show="
+
+
 def configs_of_runs(study: Study, judge_key: str, config_class: type[C]) -> Iterator[C]:
     """The configs of finished runs that judged under this key, newest first.
 
@@ -262,12 +283,8 @@ def configs_of_runs(study: Study, judge_key: str, config_class: type[C]) -> Iter
     what reads the environment is passed over. Whether such a config is the judge's is for its key to say.
     """
     own = {target for file in CONF.rglob("*.yaml") for target in _targets(yaml.safe_load(file.read_text("utf-8")))}
-    for file in sorted((study.path / "manifests").glob("judge-*.json"), reverse=True):
-        try:
-            content = json.loads(file.read_bytes())
-        except ValueError:
-            continue
-        plain = content.get("config") if content.get("judge_key") == judge_key else None
+    for run in _runs(study, judge_key):
+        plain = run.get("config")
         if isinstance(plain, dict) and set(_targets(plain)) <= own and "${" not in json.dumps(plain):
             try:
                 yield build(config_class, plain)

@@ -71,10 +71,13 @@ def test_a_prompt_that_would_come_out_otherwise_is_not_shown(stage, judged):
         done.stderr
     )
     problems.write_text(problems.read_text().replace("What is 1+2?", "What is 1+1?"))
-    for manifest in (study / "manifests").glob("judge-*"):
-        manifest.unlink()
+    (manifest,) = (study / "manifests").glob("judge-*")
+    manifest.write_text(manifest.read_text().replace("generate.models.Model", "os.mkdir"))
     done = stage("judge", "study=s", "show=s1")
-    assert "left no config with this judge key" in done.stdout and "What is 1+1?" not in done.stdout
+    assert "It was run as `python -m judge study=s model=served model.id=m" in done.stdout and "1+1?" not in done.stdout
+    manifest.unlink()
+    done = stage("judge", "study=s", "show=s1")
+    assert "no finished run left one with this judge key" in done.stdout and "What is 1+1?" not in done.stdout
     assert "What is 1+1?" in stage("judge", "show=s1", *judged[0]).stdout
 
 
