@@ -19,6 +19,7 @@ from calibrate.report.page.mathematics import (
     converted,
     formulas,
 )
+from calibrate.report.page.trust import verdict_on
 
 TEX = st.text(alphabet=r"\{}[]()$^_&%ab1 <>'", max_size=60) | st.sampled_from(
     [
@@ -162,6 +163,60 @@ VERDICT = {"verdict": "correct", "votes": [{"verdict": "correct"}, {"verdict": "
 def test_the_gravest_warning_is_shown(solution: Any, verdict: Any, answer: Any, wanted: str | None) -> None:
     found = gravest(solution, verdict, answer, 6.0)
     assert (None if found is None else CONCERNS[found]) == wanted
+
+
+# --- how far a judge can be trusted, in words -------------------------------------------------------------------------
+
+
+def told(kappa: Any, **judge: Any) -> tuple[str, str]:
+    """What is said of a judge whose kappa is this, with 50 solutions by both."""
+    none = {"value": None, "low": None, "high": None, "n": 0, "n_problems": 0, "why": "no labels"}
+    block = {"cohen_kappa": kappa, "accuracy": none}
+    agreement = {"verdict": block, "pass": {"cohen_kappa": none, "accuracy": none}, "fallacies": {}}
+    coverage = {"labelled": 50, "judged": 50, "errors": {}}
+    people = [{"annotator": "a", "kind": "human", "labels": 50}]
+    metrics = {
+        "judges": {"j": {"agreement": agreement, "coverage": coverage} | judge},
+        "baselines": {},
+        "annotators": people,
+    }
+    summary, reasons = verdict_on(metrics, "j")
+    return summary, " ".join(reasons)
+
+
+def figure(value: float | None, low: float | None, high: float | None, n: int = 50) -> Any:
+    return {"value": value, "low": low, "high": high, "n": n, "n_problems": n, "why": "both always say the same"}
+
+
+@pytest.mark.parametrize(
+    ("kappa", "wanted"),
+    [
+        (figure(0.7, 0.62, 0.78), "at least to a substantial degree"),
+        (figure(0.7, 0.41, 0.9), "at least to a moderate degree"),  # the lower end decides, not the value
+        (figure(0.3, -0.1, 0.6), "Do not rely on j here"),
+        (figure(0.3, None, None, 4), "too few for an interval"),
+        (figure(None, None, None), "cannot be said: its agreement with humans is undefined (both always say the same)"),
+        (figure(None, None, None, 0), "Nothing here says how far j can be trusted"),
+    ],
+)
+def test_trust_goes_by_the_lower_end_of_kappa(kappa: Any, wanted: str) -> None:
+    assert wanted in told(kappa)[0]
+
+
+def test_trust_names_the_human_ceiling_and_what_has_no_verdict() -> None:
+    sides = {"judge": {"cohen_kappa": figure(0.5, 0.4, 0.6)}, "annotators": {"cohen_kappa": figure(0.8, 0.7, 0.9)}}
+    said = told(figure(0.7, 0.6, 0.8), ceiling={"why": None, **sides})[1]
+    assert "reaches kappa 0.500 (0.400, 0.600), where a human reaches 0.800 (0.700, 0.900)" in said
+    assert "one annotator a solution" in told(figure(0.7, 0.6, 0.8))[1]
+    lost = {"labelled": 50, "judged": 40, "errors": {"unparsed": 10}}
+    said = told(
+        figure(0.7, 0.6, 0.8), coverage=lost, trained="x@k", grounded={"tags": 30, "grounded": 27, "share": 0.9}
+    )[1]
+    assert (
+        "no verdict on 10 of 50 solutions (20.0%: 10 unparsed). That is a lot" in said and "trained on labels" in said
+    )
+    assert "Of the 30 fallacies that it names 27 (90.0%) quote what stands in the solution" in said
+    assert "a verdict on each of the 50 solutions" in told(figure(0.7, 0.6, 0.8))[1]
 
 
 # --- markup -----------------------------------------------------------------------------------------------------------

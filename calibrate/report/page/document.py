@@ -91,10 +91,10 @@ def head(m: Json, about: Json) -> Markup:
 
 
 def _split(m: Json) -> str:
-    split = m.get("split") or m["settings"].get("split") or "all labelled solutions"
-    said = split if isinstance(split, str) else ", ".join(f"{k}: {v}" for k, v in split.items())
-    opened = m.get("lockbox_openings")
-    return said + (f"; the lockbox was opened {len(opened)} times" if opened else "")
+    opened = len(m.get("lockbox_openings") or ())
+    split = m.get("split") or "all"
+    said = "all labelled solutions" if split == "all" else f"{split} alone"
+    return said + (f"; the lockbox was opened {opened} time{'s' if opened > 1 else ''}" if opened else "")
 
 
 def _some(names: Sequence[str], most: int = 6) -> str:
@@ -298,7 +298,7 @@ def body(m: Json, about: Json, drawn: dict[str, list[Figure]]) -> Markup:
             "header",
             tag("h1", f"Report on study {m['study']}"),
             head(m, about),
-            [tag("p", note, class_="note") for note in m["notes"]],
+            [tag("p", note, class_="note") for note in [*m["notes"], (m.get("sampling") or {}).get("warning")] if note],
         ),
         tag("div", id="chooser"),
         tag(

@@ -40,7 +40,13 @@ def verdict_on(m: Json, name: str) -> tuple[str, list[str]]:
             f"Kappa on the {which} is {number(kappa['value'], False)}{spread}, over {kappa['n']} solutions of "
             f"{kappa['n_problems']} problems; the lower end decides."
         )
-    reasons += [r for r in (_ceiling(m, name), _baselines(m, agreement), _worst(agreement), _unscored(judge)) if r]
+    if judge.get("trained"):
+        reasons.append("It was trained on labels of this study: these figures are of problems that it never saw.")
+    reasons += [
+        r
+        for r in (_ceiling(m, name), _baselines(m, agreement), _worst(agreement), _grounded(judge), _unscored(judge))
+        if r
+    ]
     return summary, reasons
 
 
@@ -97,12 +103,20 @@ def _worst(agreement: Json) -> str:
     return f"Fallacies that it finds worst: {named}."
 
 
+def _grounded(judge: Json) -> str:
+    found = judge.get("grounded") or {}
+    if not found.get("tags"):
+        return ""
+    share = number(found["share"], True)
+    return f"Of the {found['tags']} fallacies that it names {found['grounded']} ({share}) quote what stands in the solution."
+
+
 def _unscored(judge: Json) -> str:
     cover = judge["coverage"]
     failed = sum(cover["errors"].values())
     asked = cover["judged"] + failed
     if not failed:
-        return ""
+        return f"It has a verdict on each of the {asked} solutions that it was asked about." if asked else ""
     kinds = ", ".join(f"{n} {kind}" for kind, n in cover["errors"].items())
     share = failed / asked
     more = " That is a lot: its figures are of what it could read." if share > MANY_UNSCORED else ""
