@@ -87,8 +87,8 @@ Made = tuple[str, str] | None
 
 
 def controls_study(study: Study) -> Study:
-    """Where a study's controls live: solutions, answers and verdicts of their own."""
-    return Study(study.path / FOLDER)
+    """Where a study's controls live: solutions, answers and verdicts of their own, in shards as the study's are."""
+    return Study(study.path / FOLDER, study.shard)
 
 
 def take_variants(
