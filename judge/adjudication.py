@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,20 +234,29 @@ class ErrorRates:
     """(annotators, k, k): how often an annotator says the last for an item of the middle class."""
 
 
-def dawid_skene(items: NDArray[np.int64], annotators: NDArray[np.int64], said: NDArray[np.int64], k: int) -> ErrorRates:
+def dawid_skene(
+    items: NDArray[np.int64],
+    annotators: NDArray[np.int64],
+    said: NDArray[np.int64],
+    k: int,
+    times: NDArray[np.float64] | None = None,
+) -> ErrorRates:
     """Maximum likelihood by EM for annotators with error rates of their own, who err independently given the true class.
 
     Takes three arrays of equal length, one row for each word said: the item's number, the annotator's, and the class
-    0..k-1. An annotator may speak of an item several times. Dawid & Skene 1979, Appl. Statist. 28:20, equations 2.3 to
-    2.5, begun as there from the shares of the words said of each item. It says little with fewer than three annotators.
+    0..k-1. An annotator may speak of an item several times. `times` (items,) says how many items of which the same was
+    said each of them stands for. Dawid & Skene 1979, Appl. Statist. 28:20, equations 2.3 to 2.5, begun as there from the
+    shares of the words said of each item. It says little with fewer than three annotators.
     """
     n, people = int(items.max()) + 1, int(annotators.max()) + 1
+    times = np.ones(n) if times is None else times
     counts = np.bincount(items * k + said, minlength=n * k).reshape(n, k).astype(np.float64)
     belief = counts / counts.sum(axis=1, keepdims=True)
     for _ in range(MOST_STEPS):
-        prevalence = belief.mean(axis=0)
+        counted = belief * times[:, None]
+        prevalence = counted.sum(axis=0) / times.sum()
         weights = np.stack(
-            [np.bincount(annotators * k + said, belief[items, j], people * k).reshape(people, k) for j in range(k)],
+            [np.bincount(annotators * k + said, counted[items, j], people * k).reshape(people, k) for j in range(k)],
             axis=1,
         )
         total = weights.sum(axis=2, keepdims=True)
@@ -267,9 +276,12 @@ def dawid_skene(items: NDArray[np.int64], annotators: NDArray[np.int64], said: N
 
 def _probabilities(votes: Sequence[Sequence[tuple[str, int]]], k: int) -> NDArray[np.float64]:
     """The probability of each of k classes for each item, from the words (annotator, class) that were said of it."""
-    rows: list[Any] = [(i, who, word) for i, of in enumerate(votes) for who, word in of]
-    if not rows:
+    if not votes:
         return np.zeros((0, k))
-    place = {who: i for i, who in enumerate(sorted({who for _, who, _ in rows}))}
-    table = np.array([(i, place[who], word) for i, who, word in rows], dtype=np.int64)
-    return dawid_skene(table[:, 0], table[:, 1], table[:, 2], k).probabilities
+    pattern: dict[tuple[tuple[str, int], ...], int] = {}
+    of_item = np.array([pattern.setdefault(tuple(sorted(of)), len(pattern)) for of in votes])
+    place = {who: i for i, who in enumerate(sorted({who for of in pattern for who, _ in of}))}
+    table = np.array([(i, place[who], word) for of, i in pattern.items() for who, word in of], dtype=np.int64)
+    times = np.bincount(of_item).astype(np.float64)
+    found: NDArray[np.float64] = dawid_skene(table[:, 0], table[:, 1], table[:, 2], k, times).probabilities[of_item]
+    return found

@@ -609,9 +609,22 @@ def how_to_read(m: Json) -> Section:
             "with fewer than ten problems. A remark says where few problems or few cases may make one too narrow.",
             f"A solution passes when {passing}. Weighted kappa has quadratic weights in the order incorrect, partially "
             "correct, correct. A kappa marked * is degenerate: one side says the same of every solution.",
-            "Of several annotators the verdict counts that more of them give than any other, the median of their "
-            "points, and the tags that more than half of them name; where their verdicts tie there is none. Intervals "
-            "do not know that annotators err.",
+            f"{_adjudicated(settings['adjudication'])} Where their verdicts tie there is none, and the solution enters "
+            "shares in equal parts. Intervals do not know that annotators err.",
             f"Taxonomy {settings['taxonomy']}. Every figure with its method stands in metrics.json.",
         ],
+    )
+
+
+def _adjudicated(how: Json) -> str:
+    """What several annotators of one solution amount to, in words."""
+    first = f"Where {how['adjudicator']} labelled, that word decides. " if how["adjudicator"] else ""
+    if how["method"] == "dawid_skene":
+        return first + (
+            "Of several annotators the verdict and each tag are those that Dawid and Skene's model of annotators with error "
+            "rates of their own finds most probable (with fewer than three annotators it says little); points are the median."
+        )
+    return first + (
+        "Of several annotators the verdict counts that more of them give than any other, the median of their points, and "
+        "the tags that more than half of them name."
     )

@@ -150,6 +150,19 @@ def test_dawid_and_skene_agrees_with_the_formulas_written_out() -> None:
     assert np.abs(found.rates - rates).max() < 1e-7
 
 
+def test_solutions_of_which_the_same_was_said_are_counted_together_and_change_nothing() -> None:
+    """What adjudicate says of 500 solutions with few different words, beside the model of all 500."""
+    rng = np.random.default_rng(5)
+    said = rng.integers(0, 3, (500, 3))
+    said[:, 1:] = np.where(rng.random((500, 2)) < 0.7, said[:, :1], said[:, 1:])
+    words = ("incorrect", "partially_correct", "correct")
+    labels = [label("abc"[a], words[said[i, a]], f"s{i:03}") for i in range(500) for a in range(3)]
+    golds = adjudicate(labels, "human", Adjudication(method="dawid_skene"))
+    each = dawid_skene(np.repeat(np.arange(500), 3), np.tile(np.arange(3), 500), said.ravel(), 3).probabilities
+    for gold, row in zip(golds.values(), each, strict=True):
+        assert [(gold.verdict_shares or {}).get(w, 0.0) for w in words] == pytest.approx(row.tolist(), abs=1e-6)
+
+
 def test_by_dawid_and_skene_a_careless_annotator_is_outvoted() -> None:
     """Two careful annotators and three who guess: the majority errs more often than the model."""
     rng = np.random.default_rng(1)
