@@ -82,8 +82,8 @@ def _platt(p: Array, y: Array, weights: Array) -> Json:
     high, low = (hits + 1) / (hits + 2), 1 / (misses + 2)
     target = low + (high - low) * y
     x = np.concatenate([_log_odds(p)] * 2)[:, None]
-    # Each row stands for a hit and a miss, weighted by the target; the penalty is as good as none.
-    model = LogisticRegression(C=1e6, tol=1e-10, solver="newton-cholesky")
+    # Each row stands for a hit and a miss, weighted by the target; there is no penalty.
+    model = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
     model.fit(x, np.repeat([1, 0], len(p)), np.concatenate([weights * target, weights * (1 - target)]))
     return {"slope": float(model.coef_[0, 0]), "intercept": float(model.intercept_[0])}
 

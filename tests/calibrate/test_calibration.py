@@ -1,8 +1,7 @@
-"""Probabilities mapped to what humans say. Expected values come from scikit-learn 1.9 and scipy."""
+"""Probabilities mapped to what humans say. Expected values come from scikit-learn 1.9 and statsmodels."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, precision_recall_curve
 
@@ -37,21 +36,18 @@ def overconfident(
     return said, y, np.arange(n) // 2, np.ones(n)
 
 
-def test_platt_is_the_maximum_of_its_likelihood() -> None:
-    """Against scipy's minimiser on Platt's own loss, with his smoothed targets."""
+def test_platt_equals_statsmodels_on_smoothed_targets() -> None:
+    """A binomial GLM of Platt's targets on the log-odds, statsmodels 0.15."""
+    import statsmodels.api as sm
+
     p, y, _, ones = overconfident(400)
     x = np.clip(p[:, 0], NEAREST, 1 - NEAREST)
     x = np.log(x / (1 - x))
     hits = y[:, 0].sum()
     target = np.where(y[:, 0] == 1, (hits + 1) / (hits + 2), 1 / (400 - hits + 2))
-
-    def loss(ab: np.ndarray) -> float:
-        a = ab[0] * x + ab[1]
-        return float((np.logaddexp(0, a) - target * a).sum())
-
-    expected = minimize(loss, [1.0, 0.0], tol=1e-10).x
+    expected = sm.GLM(target, sm.add_constant(x), family=sm.families.Binomial()).fit(tol=1e-14, maxiter=200).params
     found = fit("platt", p[:, :1], y[:, :1], ones)["classes"][0]
-    assert (found["slope"], found["intercept"]) == pytest.approx(tuple(expected), abs=1e-4)
+    assert (found["intercept"], found["slope"]) == pytest.approx(tuple(expected), abs=1e-9)
 
 
 def test_platt_stays_finite_where_the_judge_is_perfect() -> None:
