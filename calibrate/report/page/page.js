@@ -244,12 +244,13 @@
     controls.differ = el("input", { type: "checkbox", id: "f-differ", on: { change: (e) => go({ differ: e.target.checked ? "1" : "" }) } });
     controls.q = el("input", { type: "search", id: "f-q", on: { input: (e) => go({ q: e.target.value }) } });
     const codes = data.rows.flatMap((r) => r.j.map((c) => verdict(c[0], false)));
+    const people = data.rows.some((r) => r.k === "human") || !data.rows.some((r) => r.k);
     const form = el("form", { class: "filters", on: { submit: (e) => e.preventDefault() } },
       el("div", { class: "check" }, controls.differ, el("label", { for: "f-differ" }, "Disagreements only")),
       el("div", {}, el("label", { for: "f-q" }, "Search"), controls.q),
       choice("model", "Model", distinct(data.models)),
       choice("topic", "Topic", distinct(data.problems.map((p) => p.t))),
-      choice("human", "Human", distinct(data.rows.map((r) => verdict(r.h, r.b) || "none"))),
+      choice("human", people ? "Human" : "Planted", distinct(data.rows.map((r) => verdict(r.h, r.b) || "none"))),
       choice("says", "Judge", distinct(codes)),
       choice("tag", "Tag", data.tags.filter((_, t) => data.rows.some((r) => (r.ht || []).includes(t) || r.j.some((c) => (c[2] || []).includes(t))))),
       choice("answer", "Final answer", distinct(data.rows.map((r) => r.a))),
@@ -260,6 +261,8 @@
     const some = (told) => data.rows.some(told);
     const standing = { topic: data.problems.some((p) => p.t), human: some((r) => r.k), says: data.judges.length, answer: some((r) => r.a !== null),
       tags: some((r) => r.ht !== null || r.j.some((c) => c[2] !== null)), concern: some((r) => r.j.some((c) => c[3] !== null)) };
+    const whose = people ? "Human" : "Planted"; // never a human's name for what no human said
+    COLUMNS = COLUMNS.map(([key, label, ...more]) => [key, label.replace("Human", whose).replace("human", whose.toLowerCase()), ...more]);
     COLUMNS = COLUMNS.filter(([key]) => !(key in standing) || standing[key]);
     heads = COLUMNS.map(([key, label]) => el("th", { scope: "col", class: "c-" + key },
       el("button", { type: "button", on: { click: () => go({ sort: state.sort === key ? "-" + key : key }) } }, label, el("span", { "aria-hidden": "true", class: "arrow" }))));
@@ -291,7 +294,7 @@
   }
 
   function space(height) {
-    const cell = el("td", { colspan: COLUMNS.length });
+    const cell = el("td", {}); // one cell only: a span over columns that a narrow window hides would bring them back
     cell.style.height = height + "px";
     return el("tr", { class: "space", "aria-hidden": "true", hidden: height <= 0 }, cell);
   }
