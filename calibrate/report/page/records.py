@@ -48,7 +48,8 @@ class Records:
     total: int
     """Solutions in the study; the page may show fewer."""
     shown: list[str]
-    """Their ids: those on which humans and judges differ most first, then other labelled ones, then the rest."""
+    """Their ids. Where not all are shown: those on which humans and judges differ most, then other labelled ones, then
+    the rest."""
     _solutions: dict[str, bytes] = field(default_factory=dict)
     _answers: dict[str, dict[str, bytes]] = field(default_factory=dict)
     _verdicts: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -102,7 +103,7 @@ def gather(study: Study, labels: Sequence[HumanLabel], how: Adjudication, metric
         return keys.get(record.get("judge", "")) == record.get("judge_key")
 
     ids = list(dict.fromkeys(r["id"] for r, _ in _lines(study, "solutions")))
-    apart = _distances(study, gold["human"] or gold["planted"], counts)
+    apart = _distances(study, gold["human"] or gold["planted"], counts) if len(ids) > most else {}
     records.total = len(ids)
     ids.sort(key=lambda name: (-apart.get(name, -1.0), name))
     records.shown = ids[:most]
