@@ -1,6 +1,7 @@
 """Which labels a report uses: splits, trained judges, the lockbox; and gates, as the stage is run."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import jsonschema
 import pytest
 
 from calibrate.columns import read_solutions
+from calibrate.gates import Gates, figure_of
 from calibrate.labels import FromStudy, collect
 from calibrate.material import Material, gather
 from calibrate.report import schema
@@ -130,7 +132,7 @@ def test_without_a_trained_judge_and_without_kept_splits_all_opens_nothing(make:
 
 def test_openings_are_recorded_and_shown(sixty: Maker) -> None:
     manifest(sixty, problems_of("train"))
-    first = calibrate(sixty, "study=s", "split=lockbox", "resamples=100")
+    first = calibrate(sixty, "study=s", "split=lockbox", "resamples=100", "page_solutions=0")
     assert first.returncode == 0, first.stderr
     made = metrics(sixty)
     assert made["split"] == "lockbox" and [o["what"] for o in made["lockbox_openings"]] == [
@@ -139,7 +141,7 @@ def test_openings_are_recorded_and_shown(sixty: Maker) -> None:
     assert made["human_gold"]["overall"]["correct"]["n"] == len(problems_of("lockbox"))
     assert made["judges"]["tuned"]["trained"] == MARK and made["judges"]["plain"]["trained"] is None
     assert "The lockbox was opened 1 time." in first.stdout
-    again = calibrate(sixty, "study=s", "name=b", "resamples=100")
+    again = calibrate(sixty, "study=s", "name=b", "resamples=100", "page_solutions=0")
     assert again.returncode == 0 and "The lockbox was opened 2 times." in again.stdout
     made = metrics(sixty, "b")
     assert made["judges"]["tuned"]["coverage"]["labelled"] == len(problems_of("lockbox"))
@@ -170,17 +172,27 @@ def good(make: Maker) -> Maker:
 
 
 def test_a_gate_ends_with_exit_code_1_and_the_line_of_what_failed(good: Maker) -> None:
-    passed = calibrate(good, "study=s", "gate.verdict_kappa=0.5", "resamples=200", "taxonomy=brains_vs_bytes")
+    passed = calibrate(good, "study=s", "gate.verdict_kappa=0.5", "resamples=200", "page_solutions=0")
     assert passed.returncode == 0, passed.stderr
     assert [g["passed"] for g in metrics(good)["gates"]] == [True, True] and "Gates" in passed.stdout
-    failed = calibrate(good, "study=s", "gate.verdict_kappa=0.9", "gate.pass_f1=0.1", "resamples=200", "overwrite=true")
+    failed = calibrate(
+        good,
+        "study=s",
+        "gate.verdict_kappa=0.9",
+        "gate.pass_f1=0.1",
+        "resamples=200",
+        "page_solutions=0",
+        "overwrite=true",
+    )
     assert failed.returncode == 1, failed.stderr
     low = next(g["low"] for g in metrics(good)["gates"] if g["judge"] == "=j|1")
     value = metrics(good)["judges"]["=j|1"]["agreement"]["verdict"]["cohen_kappa"]
     assert low == value["low"] < 0.9
     line = f"gate.verdict_kappa=0.9 failed: judge =j|1: the interval's lower end is {low:.3f}"
     assert failed.stderr.splitlines()[0] == line
-    again = calibrate(good, "study=s", "gate.verdict_kappa=0.9", "gate.pass_f1=0.1", "resamples=200")
+    again = calibrate(
+        good, "study=s", "gate.verdict_kappa=0.9", "gate.pass_f1=0.1", "resamples=200", "page_solutions=0"
+    )
     assert again.returncode == 1 and again.stderr.splitlines() == failed.stderr.splitlines()
     unknown = calibrate(good, "study=s", "gate.verdict_kapa=0.9")
     assert unknown.returncode == 2 and "did you mean 'gate.verdict_kappa'?" in unknown.stderr
@@ -213,3 +225,10 @@ def test_outputs_hold_their_schema_are_safe_and_equal_to_the_byte(good: Maker) -
     for title in ("Annotators among themselves", "Judges beside the human ceiling", "Alternative annotator test",
                   "Differences between judges", "Split and lockbox"):  # fmt: skip
         assert title in page
+
+
+def test_every_gate_names_a_figure_of_a_real_report(good: Maker) -> None:
+    assert calibrate(good, "study=s", "resamples=100", "page_solutions=0").returncode == 0
+    for judge in metrics(good)["judges"].values():
+        for gate in fields(Gates):
+            assert {"value", "low", "high"} <= set(figure_of(judge, gate.name)), gate.name
