@@ -202,6 +202,8 @@ def judges(m: Json, key: str) -> Section:
         "n: labelled solutions that the judge has judged; errors: those it failed on. "
         "A figure that rests on another n says so."
     ]
+    if rates := _base_rates(m["human_gold" if whose == "human" else "planted"]["overall"]):
+        texts.append(rates)
     baseline = m["baselines"].get("constant", {}).get(key)
     if baseline:
         n = max(
@@ -213,6 +215,13 @@ def judges(m: Json, key: str) -> Section:
             f"({_constant(baseline)}): what it reaches is worth nothing."
         )
     return Section(title, texts, ["judge", "n", "errors", *(name for name, _, _ in JUDGE_FIGURES)], rows)
+
+
+def _base_rates(gold: Json) -> str:
+    """What agreement is to be seen against: high agreement on what is nearly always so says little."""
+    words = {k: k.replace("_", " ") for k in ("correct", "partially_correct", "incorrect")}
+    known = [f"{number(gold[k]['value'], True)} {word}" for k, word in words.items() if gold[k]["value"] is not None]
+    return f"Base rates, as the labels have it: {', '.join(known)}." if known else ""
 
 
 def _constant(baseline: Json) -> str:

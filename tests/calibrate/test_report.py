@@ -93,6 +93,7 @@ def test_the_pages_show_what_the_metrics_say(human: Maker, metrics_of: Metrics) 
         assert "40.0%" in text and "(7.4, 84.7)" in text  # two of five correct, and Wilson's interval with t of 4
         said = "for each figure what serves it best (verdict: incorrect; pass: not passed; points: 4): what it reaches"
         assert "(constant)" in text and said in " ".join(text.split())
+        assert "Base rates, as the labels have it: 40.0% correct, 20.0% partially correct, 40.0% incorrect." in text
     assert "fewer than 10 problems" in markdown(in_full(metrics))  # why the kappa has no interval
 
 
