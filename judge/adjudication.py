@@ -206,8 +206,9 @@ def _tag_shares(each: Sequence[list[HumanLabel]], how: Adjudication) -> list[dic
     for of in tagging:
         deciding = _deciding(of, how)
         counts = Counter(tag for x in deciding for tag in dict.fromkeys(x.fallacies or ()))
-        halves = {t: (np.sign(2 * n - len(deciding)) + 1) / 2 for t, n in sorted(counts.items())}
-        found.append({t: float(share) for t, share in halves.items()} if deciding else None)
+        half = len(deciding) / 2
+        shares = {t: 0.5 if n == half else float(n > half) for t, n in sorted(counts.items())}
+        found.append(shares if deciding else None)
     if how.method == "dawid_skene":
         places = [i for i, of in enumerate(tagging) if of]
         for tag in sorted({t for of in tagging for x in of for t in x.fallacies or ()}):

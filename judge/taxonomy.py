@@ -1,6 +1,7 @@
 """The fallacy tags, read from conf/taxonomy: a taxonomy is data."""
 
 import re
+from functools import lru_cache
 
 from generate.journal import BadInput
 from generate.stage import settings
@@ -48,5 +49,6 @@ class Taxonomy:
         )
 
 
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", " ", name).strip().casefold()

@@ -93,8 +93,8 @@ def make_study(path: Path, n: int, seed: int = 0) -> None:
         file.close()
 
 
-def run_stage(studies: Path, study: str, *words: str) -> tuple[float, float]:
-    """Seconds, and peak memory in GiB, of `python -m calibrate` on the study."""
+def run_stage(studies: Path, study: str, *words: str) -> tuple[float, float, float]:
+    """Seconds, seconds of the processor, and peak memory in GiB, of `python -m calibrate` on the study."""
     command = [sys.executable, "-m", "calibrate", f"study={study}", f"studies_dir={studies}", f"resamples={RESAMPLES}",
                "overwrite=true", *words]  # fmt: skip
     began = time.monotonic()
@@ -104,7 +104,7 @@ def run_stage(studies: Path, study: str, *words: str) -> tuple[float, float]:
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"the stage failed: {' '.join(command)}")
-    return time.monotonic() - began, used.ru_maxrss / 2**20
+    return time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -180,11 +180,11 @@ def main() -> None:
             if not (folder / f"n{n}").is_dir():
                 make_study(folder / f"n{n}", n)
             for page in (0, 5000):
-                seconds, memory = run_stage(folder, f"n{n}", f"page_solutions={page}")
+                seconds, cpu, memory = run_stage(folder, f"n{n}", f"page_solutions={page}")
                 found.append([f"{n:,}", f"{int(n * LABELLED):,}", "yes" if page else "no", f"{seconds:.1f}",
-                              f"{1e6 * seconds / n:.0f}", f"{memory:.2f}"])  # fmt: skip
+                              f"{cpu:.1f}", f"{1e6 * cpu / n:.0f}", f"{memory:.2f}"])  # fmt: skip
                 print(found[-1], file=sys.stderr, flush=True)
-        print(table(["verdicts:", "labels:", "page", "s:", "µs a verdict:", "peak GiB:"], found))
+        print(table(["verdicts:", "labels:", "page", "s:", "CPU s:", "CPU µs a verdict:", "peak GiB:"], found))
         if not words.no_loop:
             n, us = 10_000, ours(RESAMPLES, 10_000)
             them = loop(words.loop, n) * RESAMPLES / words.loop
