@@ -207,8 +207,8 @@ def _tag_shares(each: Sequence[list[HumanLabel]], how: Adjudication) -> list[dic
         deciding = _deciding(of, how)
         counts = Counter(tag for x in deciding for tag in dict.fromkeys(x.fallacies or ()))
         half = len(deciding) / 2
-        shares = {t: 0.5 if n == half else float(n > half) for t, n in sorted(counts.items())}
-        found.append(shares if deciding else None)
+        parts = {t: 0.5 if n == half else float(n > half) for t, n in sorted(counts.items())}
+        found.append(parts if deciding else None)
     if how.method == "dawid_skene":
         places = [i for i, of in enumerate(tagging) if of]
         for tag in sorted({t for of in tagging for x in of for t in x.fallacies or ()}):
