@@ -76,10 +76,13 @@ class StageConfig(BaseModel):
 C = TypeVar("C", bound=StageConfig)
 
 
-def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]], int | None]) -> int:
+def launch(
+    stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]], int | None], names: tuple[str, ...] = ()
+) -> int:
     """Run one stage from the command line; returns the exit code.
 
-    `run(config, plain)` gets the checked config, and the same as plain data for the manifest.
+    `run(config, plain)` gets the checked config, and the same as plain data for the manifest. `names` are knobs whose
+    value is a name that comes from data, and is taken as it is typed whatever characters it holds.
     """
     argv = sys.argv[1:]
     try:
@@ -101,7 +104,7 @@ def launch(stage: str, config_class: type[C], run: Callable[[C, dict[str, Any]],
     import hydra
     from omegaconf import DictConfig, OmegaConf
 
-    sys.argv[1:] = [_keep_text(a) for a in argv]
+    sys.argv[1:] = [_quoted(a) if a.partition("=")[0] in names else _keep_text(a) for a in argv]
     code: int = DONE
     entered = False
     fault: BaseException | None = None
@@ -201,6 +204,16 @@ def _sweeps(argv: list[str]) -> bool:
 
 def _studies(argv: list[str]) -> str:
     return next((a.partition("=")[2] for a in reversed(argv) if a.startswith("studies_dir=")), "studies")
+
+
+def _quoted(arg: str) -> str:
+    """The value in the quotation marks of Hydra's grammar, where a backslash counts before a quotation mark alone; what
+    looks like an interpolation is none."""
+    name, _, value = arg.partition("=")
+    if value in ("", "null"):
+        return arg
+    escaped = re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + ("\\'" if m[2] else ""), value)
+    return f"{name}='" + escaped.replace("${", "\\${") + "'"
 
 
 def _keep_text(arg: str) -> str:

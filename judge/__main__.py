@@ -466,4 +466,4 @@ if __name__ == "__main__":
     sys.argv[1:], from_where = with_model_of_last_run(sys.argv[1:])
     if from_where:
         print(from_where, flush=True)
-    sys.exit(launch("judge", Config, run))
+    sys.exit(launch("judge", Config, run, names=("show",)))

@@ -1,10 +1,12 @@
 """One judgement in full: what was really sent, what really came, and nothing that steers a terminal."""
 
 import json
+import sys
 
 import pytest
 
 from generate.solutions import Solution
+from generate.stage import launch
 from judge.show import configs_of_runs, marked, prompts_sent, safe
 from judge.verdicts import Case, Fallacy, Verdict
 from tests.calibrate.conftest import Maker
@@ -137,6 +139,37 @@ def test_quotes_are_marked_where_they_stand_also_inside_each_other():
 
 def test_nothing_unseen_reaches_the_terminal():
     assert safe("a\x1b[0m\u200bb\u202ec\r\td\n\u00a0é∑") == "a\\x1b[0m\\u200bb\\u202ec  d\n é∑"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "s1#empty",
+        "a b",
+        "p(1),2",
+        "it's",
+        "back\\slash\\",
+        "\\'",
+        "{x: 1}",
+        "[1]",
+        "=",
+        "12",
+        "007",
+        "true",
+        '"q"',
+        "${oc.env:HOME}",
+    ],
+)
+def test_an_id_is_taken_as_it_is_typed(monkeypatch, capsys, tmp_path, name):
+    from judge import __main__ as judge
+
+    monkeypatch.chdir(tmp_path)
+    make = Maker(tmp_path)
+    make.problem("p")
+    make.solution(name, "p", "What it says.")
+    monkeypatch.setattr(sys, "argv", ["judge", "study=s", f"show={name}"])
+    assert launch("judge", judge.Config, judge.run, names=("show",)) == 0, capsys.readouterr().err
+    assert f"solution {name} of problem p" in capsys.readouterr().out
 
 
 def test_a_solution_that_nobody_judged_and_a_judge_without_a_model(stage, tmp_path):
