@@ -62,9 +62,9 @@ class Judgement(Record):
 
     solution_id: str
     judge: str
+    error: Failure | None = None
     fallacies: list[Finding] | None = None
     """`[]`: none found. Null: this judge names none."""
-    error: Failure | None = None
     raw: str | None = None
     verdict: VerdictName | None = None
     points: float | None = None

@@ -114,7 +114,7 @@ class RayEngine(Engine):
         print(f"starting {chosen.replicas} replicas on {where} ...", file=sys.stderr, flush=True)
         try:
             ray.init(
-                address=chosen.address,
+                address=chosen.address or "local",  # null would join whatever cluster ran here last
                 include_dashboard=False if self._owns_cluster else None,
                 log_to_driver=False,
                 logging_level="ERROR",
