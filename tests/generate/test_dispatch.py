@@ -10,7 +10,7 @@ from generate.stage import EngineGone
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("generate.engines.dispatch.SHORTEST_REST", 0.02)
+    monkeypatch.setattr("generate.engines.dispatch.SHORTEST_REST", 0.4)
 
 
 async def called(pool: Pool[Member], seconds: float = 0.0, says: str = "succeeded") -> str:
