@@ -314,7 +314,7 @@ def main() -> int:
     arms = [a for a in options.arms.split(",") if a in ARMS]
     pythons = dict.fromkeys(ARMS, sys.executable)
     if "inspect" in arms:
-        other = None if options.no_inspect else inspect_python(options.inspect_python, "openai==2.25.0")
+        other = None if options.no_inspect else inspect_python(options.inspect_python, "openai==3.57.0")
         arms = arms if other else [a for a in arms if a != "inspect"]
         pythons["inspect"] = other or ""
     results: dict[str, list[Result]] = {arm: [] for arm in arms}
