@@ -25,12 +25,18 @@ ESCAPES = {
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
 }
+MINUS = re.compile(r"(?<![^\s(])-\{\}(?=\d)")
+"""A hyphen that is the sign of a number."""
+WIDE = 100
+"""Characters of a line beyond which a table is shrunk to the width of the text."""
 NUMBER = re.compile(r"[-+]?[\d.,]+%?\*?")
 
 
 def latex(sections: Sequence[Section]) -> str:
-    """Each table with its title as caption and its notes below. Needs booktabs, and textcomp in an old LaTeX."""
-    head = "% Made by `python -m calibrate`. In the preamble: \\usepackage{booktabs} \\usepackage[T1]{fontenc}\n"
+    """Each table with its title as caption and its notes below. Needs booktabs, graphicx, and textcomp in an old LaTeX."""
+    head = (
+        "% Made by `python -m calibrate`. In the preamble: \\usepackage{booktabs,graphicx} \\usepackage[T1]{fontenc}\n"
+    )
     tables = [_table(s, number) for number, s in enumerate((s for s in sections if s.rows), 1)]
     return "\n".join([head, *tables])
 
@@ -38,24 +44,26 @@ def latex(sections: Sequence[Section]) -> str:
 def escape(text: str) -> str:
     """The text as it stands, on one line, without anything that LaTeX reads."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return "".join(ESCAPES.get(c, c) for c in flat)
+    return MINUS.sub("$-$", "".join(ESCAPES.get(c, c) for c in flat))
 
 
 def _table(section: Section, number: int) -> str:
     columns = "".join("r" if _numbers(column) else "l" for column in zip(*section.rows, strict=True))
     label = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-")[:40]
+    widths = [max(map(len, column)) for column in zip(section.header, *section.rows, strict=True)]
+    shrunk = r"\resizebox{\linewidth}{!}{" if sum(widths) + 2 * len(widths) > WIDE else ""
     lines = [
         r"\begin{table}[htbp]",
         r"  \centering\small",
         rf"  \caption{{{escape(section.title)}}}",
         rf"  \label{{tab:calibrate-{number}-{label}}}",
-        rf"  \begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+        rf"  {shrunk}\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
         r"    \toprule",
         f"    {_line(section.header)}",
         r"    \midrule",
         *(f"    {_line(row)}" for row in section.rows),
         r"    \bottomrule",
-        r"  \end{tabular}",
+        r"  \end{tabular}" + ("}" if shrunk else ""),
         *(rf"  \par\smallskip\footnotesize {escape(text)}" for text in section.text),
         r"\end{table}",
     ]

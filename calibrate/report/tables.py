@@ -14,8 +14,8 @@ LEVELS = {
     "planted": ("by", "group", "figure", "tag"),
     "final_answers": ("by", "group", "figure"),
     "judges": ("judge", "part", "of", "figure"),
-    "human_human": ("part", "who", "of", "figure"),
-    "differences": ("between", "one", "other", "figure"),
+    "human_human": ("part", "one", "other", "of", "figure"),
+    "differences": ("between", "of", "one", "other", "figure"),
 }
 """What the keys on the way to a figure are called; further ones, and those of other parts, are numbered."""
 
