@@ -114,6 +114,8 @@ class Corrected:
     most: Array
     """(K,) the most rows that each mean may count for: as many as with a judge that never errs. Labels without a single
     case count problems."""
+    nearest: float
+    """Half a labelled row as a share: from shares nearer to 0 or 1 than this no effective number of rows is taken."""
 
     def share(self, k: int) -> tuple[float, float]:
         """95% interval of mean k, a share."""
@@ -144,7 +146,7 @@ class Corrected:
         v1, v2 = float(np.square(ours).sum()) + self.floor, float(np.square(others).sum())
         d1, d2 = 2 * degrees_of_freedom(ours, (len(ours) - 1) / 2), max(1.0, len(others) - 1)
         df = (v1 + v2) ** 2 / (v1**2 / d1 + v2**2 / d2) if v1 + v2 > 0 else d1
-        return share_interval(value, v1 + v2, df, most)
+        return share_interval(value, v1 + v2, df, most, self.nearest)
 
 
 def corrected(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") -> Corrected:
@@ -169,7 +171,7 @@ def corrected(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") -
     if estimand == "pool":
         scores, unseen = _of_pool(rows, errors, weights), 1 - n / size
         most = 1 / np.maximum((1 - on_all) ** 2 / worth * unseen, 1e-12)
-        return Corrected(value, scores, None, unseen * rare / len(scores), lam, most)
+        return Corrected(value, scores, None, unseen * rare / len(scores), lam, most, 0.5 / n)
     # The judge's means over all rows, and the models' shares of the rows, vary with the problems as well.
     have = np.bincount(mine, minlength=cells)[:, None]
     mean_u = (in_cell[:, None] * mean_f - have * mean_fl) / np.maximum(in_cell[:, None] - have, 1)
@@ -178,7 +180,7 @@ def corrected(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") -
     adds += _sums(rows.problem, errors + on_all * (mean_u - mean_fl)[mine] / size, len(adds))
     scores, labelled = _scaled(rows, adds)
     most = 1 / ((1 - lam) ** 2 / worth + lam**2 / size)
-    return Corrected(value, scores, labelled, rare / int(labelled.sum()), lam, most)
+    return Corrected(value, scores, labelled, rare / int(labelled.sum()), lam, most, 0.5 / n)
 
 
 def inverted(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") -> Corrected | str:
@@ -217,10 +219,10 @@ def inverted(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") ->
     errors = of_class @ chances - of_class.sum(axis=1, keepdims=True) * fl
     most = np.full(k, float(size))
     if estimand == "pool":
-        return Corrected(shares / total, _of_pool(rows, errors @ back, weights), None, 0.0, 1.0, most)
+        return Corrected(shares / total, _of_pool(rows, errors @ back, weights), None, 0.0, 1.0, most, 0.5 / len(fl))
     adds = (by_problem - weighted.count.sum(axis=1)[:, None] * said) / size
     scores, labelled = _scaled(rows, (adds + _sums(rows.problem, errors, len(adds))) @ back)
-    return Corrected(shares / total, scores, labelled, 0.0, 1.0, most)
+    return Corrected(shares / total, scores, labelled, 0.0, 1.0, most, 0.5 / len(fl))
 
 
 def _nearest_shares(value: Array) -> Array:

@@ -101,15 +101,17 @@ def wilson(share: float, n: float, quantile: float = Z95) -> tuple[float, float]
     return low, high
 
 
-def share_interval(value: float, variance: float, df: float, most: float) -> tuple[float, float]:
+def share_interval(value: float, variance: float, df: float, most: float, nearest: float = 0.0) -> tuple[float, float]:
     """95% interval of a share whose variance is known from its problems: Wilson's, with n = value (1 - value) /
     variance, at most `most` rows, and the t quantile of `df` degrees of freedom.
 
-    `most` stands for n where the variance is 0 or the share is 0 or 1, from which no n follows. A value outside 0..1
-    (a corrected share may be) is taken for the nearest share.
+    `most` stands for n where the variance is 0 or the share is 0 or 1, from which no n follows; shares nearer to 0 or 1
+    than `nearest` are taken for that when n is found. A value outside 0..1 (a corrected share may be) is taken for the
+    nearest share.
     """
     share = min(1.0, max(0.0, value))
-    spread = share * (1 - share)
+    inside = min(max(share, nearest), 1 - nearest)
+    spread = inside * (1 - inside)
     n = min(most, spread / variance) if variance > 0 and spread > 0 else most
     return wilson(share, n, t_quantile(max(df, 1.0)))
 
