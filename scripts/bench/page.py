@@ -106,6 +106,7 @@ def make_page(study: Study, report: Path, most: int) -> float:
     )
     labels = collect(study, [], FromStudy(), taxonomy)
     settings = {"missing": "leave_out", "pass_threshold": None, "taxonomy": "three", "seed": 0, "resamples": 200}
+    settings |= {"adjudication": {"method": "majority", "adjudicator": None}}
     metrics = {"report": "r", "inputs": "h", "settings": settings}
     metrics |= build(gather(study, labels, taxonomy, None), Terms(TAGS), Intervals(0, 200))
     began = time.perf_counter()

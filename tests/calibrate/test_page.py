@@ -22,10 +22,10 @@ from judge.taxonomy import Tag, Taxonomy
 from judge.verdicts import Fallacy, Vote
 from tests.calibrate.browser import browser
 from tests.calibrate.conftest import Maker
+from tests.calibrate.test_report import SETTINGS
 
 TAGS = ["Proof by Example", "Calculation Mistake"]
 TAXONOMY = Taxonomy(name="two", fallacies=[Tag(name=t, definition="d", recognise="r", not_this="n") for t in TAGS])
-SETTINGS = {"missing": "leave_out", "pass_threshold": None, "taxonomy": "two", "seed": 0, "resamples": 200}
 MARKED = "Let 𝔸 be. We claim $x^2 + 1 > 0$ for\nall \\(x\\), so\n\n\\[ \\sum_{k=1}^n k = \\frac{n(n+1)}{2} \\]\n\nand \\boxed{7}."
 HOSTILE = (
     "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1> <a href='javascript:window.pwned=1'>x</a>"
