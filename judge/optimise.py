@@ -77,7 +77,7 @@ def optimise(
     folder = folder_of(study, name)
     inputs = key_of(
         judge=pupil.judge_key, optimiser=[optimiser.name, vars(optimiser)], metric=asdict(training.metric),
-         proposal_tokens=training.proposal_tokens, seed=pupil.bench.seed,
+        proposal_tokens=training.proposal_tokens, seed=pupil.bench.seed,
         train=[x.toDict() for x in lessons.train], dev=[x.toDict() for x in lessons.dev],
     )  # fmt: skip
     known = read_manifest(study, name)

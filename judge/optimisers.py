@@ -1,10 +1,12 @@
 """What `optimiser=` names: DSPy's optimisers, each with the few knobs that matter here. Light to import."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
+from generate.journal import BadInput
 from generate.stage import Count, Number, Whole, settings
 from judge.metric import Metric
 
@@ -80,8 +82,11 @@ class Mipro:
     threshold: Share
     examples_read: Count
 
+    def __post_init__(self) -> None:
+        if find_spec("optuna") is None:  # MIPROv2 misses it only after its proposals are paid for
+            raise BadInput("needs optuna, which is not installed here: pip install 'olympiad-judge[optimise]'")
+
     def compile(self, given: Material) -> None:
-        import optuna  # noqa: F401  MIPROv2 misses it only after its proposals are paid for
         from dspy.teleprompt import MIPROv2
 
         few = self.minibatch is not None and self.minibatch < len(given.dev)

@@ -305,6 +305,12 @@ def test_what_cannot_be_trained_is_one_line(study, taxonomy, scripted):
     assert not engine.asked
 
 
+def test_mipro_without_optuna_is_one_line_before_anything_is_asked(monkeypatch):
+    monkeypatch.setattr("judge.optimisers.find_spec", lambda name: None)
+    with pytest.raises(BadInput, match=r"needs optuna.*olympiad-judge\[optimise\]"):
+        replace(OPTIMISERS["mipro"])
+
+
 def test_planted_labels_teach_only_where_that_is_said_and_the_manifest_says_it(study, taxonomy, scripted, capsys):
     with study.labels_journal("human") as human, study.labels_journal("planted") as planted:
         for label in human.newest():
