@@ -45,8 +45,8 @@ def test_one_that_fails_again_and_again_is_left_out_then_tried_by_one_call_at_a_
         assert sick.in_flight == 0  # it is out
         most = 0
         while sick.answered == 0:
-            await asyncio.sleep(0.001)
             most = max(most, sick.in_flight)
+            await asyncio.sleep(0.001)
         assert most == 1
         await asyncio.gather(*calls)
         assert sick.failures == sick.rests == 0 and sick.room > 1
