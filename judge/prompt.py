@@ -110,17 +110,16 @@ def reply_form(*fields: str) -> str:
 
 
 def longest(schema: dict[str, Any]) -> int:
-    """Characters of the longest reply that a schema allows, in JSON without white space between its parts (an escape
-    counts as the two characters that a model writes)."""
+    """Characters of the longest reply that a schema allows, with one space after each comma and colon."""
     if "anyOf" in schema:
         return max(longest(s) for s in schema["anyOf"])
     if "enum" in schema:
         return max(len(str(word)) for word in schema["enum"]) + 2
     match schema["type"]:
         case "object":
-            return 1 + sum(len(name) + 4 + longest(s) for name, s in schema["properties"].items())
+            return 1 + sum(len(name) + 6 + longest(s) for name, s in schema["properties"].items())
         case "array":
-            return 2 + int(schema["maxItems"]) * (longest(schema["items"]) + 1)
+            return 2 + int(schema["maxItems"]) * (longest(schema["items"]) + 2)
         case "string":
             return int(schema["maxLength"]) + 2
         case "integer":

@@ -293,7 +293,7 @@ def test_max_tokens_is_enough_for_the_longest_reply_that_a_schema_allows(name, s
     ):
         value = longest_value(call.schema)
         jsonschema.validate(value, call.schema)
-        written = json.dumps(value, separators=(",", ":"))
+        written = json.dumps(value)  # with the white space that vLLM's grammar writes
         assert len(written) <= call.characters == longest(call.schema) <= len(written) + 40
 
 
@@ -411,3 +411,52 @@ def test_characters_that_cannot_be_seen_do_not_reach_the_judge():
     text = "A\u200bB\u2060C\ufeffD\u202eE\U000e0041F\u00adG"
     shown = material(inputs_of(Case(PROBLEM, SOLUTION.model_copy(update={"text": text})), ["problem"]))
     assert "ABCDEFG" in shown
+
+
+# --- a program of one's own ---------------------------------------------------------------------------------------------------
+
+MINE = """
+from contextlib import contextmanager
+from typing import ClassVar
+
+from generate.journal import key_of
+from generate.stage import Count, settings
+from judge.verdicts import Reading
+
+
+@settings
+class Longer:
+    asks_model: ClassVar[bool] = False
+    needs_text: ClassVar[bool] = True
+    name: str = "longer"
+    characters: Count = 10
+
+    def check(self, bench):
+        return None
+
+    def judge_key(self, bench):
+        return key_of(longer=self.characters)
+
+    def shown(self, case):
+        return len(case.solution.text)
+
+    @contextmanager
+    def reading(self, bench):
+        async def read(case, seed=None):
+            return Reading(verdict="correct" if len(case.solution.text) > self.characters else "incorrect")
+
+        yield read
+"""
+
+
+def test_a_class_of_the_users_own_is_a_judge_like_any_other(stage, tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "my" / "program").mkdir(parents=True)
+    (tmp_path / "my" / "program" / "longer.yaml").write_text("_target_: mine.Longer\ncharacters: 900\n")
+    assert stage("generate", "study=s", "model=recorded").returncode == 0
+    done = stage("judge", "--config-dir", "my", "program=longer")
+    assert done.returncode == 0 and "judge longer: " in done.stdout, done.stderr
+    file = next((tmp_path / "studies" / "s" / "verdicts").glob("longer-*.jsonl"))
+    assert {json.loads(line)["verdict"] for line in file.read_text().splitlines()} == {"correct", "incorrect"}
+    wrong = stage("judge", "--config-dir", "my", "program=longer", "program.charakters=3")
+    assert wrong.returncode == 2 and "program.charakters" in wrong.stderr
