@@ -210,6 +210,8 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
         raise BadInput(f"controls=true: program={config.program.name} judges no new solution; choose one that does")
     if config.controls and config.ask_undecided:
         raise BadInput("controls=true: ask_undecided is for the study's own answers; run it without controls")
+    if config.controls and config.mode == "optimise":
+        raise BadInput("controls=true: nothing is trained on made-up solutions; run mode=optimise without controls")
     if getattr(config.program, "needs_text", False) and solutions and not any(s.text for s in solutions.values()):
         raise BadInput(f"{study.path} holds no texts of solutions to judge (of those that are asked for)")
     if config.asks_model and isinstance(config.model, Model):

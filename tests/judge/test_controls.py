@@ -280,8 +280,8 @@ def test_controls_are_judged_apart_and_the_report_says_how_the_judge_took_them(s
 
 def test_controls_need_a_program_that_judges(stage):
     assert stage("generate", "dataset=starter", "model=recorded", "study=s").returncode == 0
-    for program in ("none", "recorded"):
-        done = stage("judge", "study=s", f"program={program}", "controls=true")
-        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    for words in (["program=none"], ["mode=optimise"]):
+        done = stage("judge", "study=s", *words, "controls=true")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and "controls=true" in done.stderr, done.stderr
     done = stage("judge", "study=s", "program=answer_only", "controls=true", "variants.kinds=[fine]")
     assert done.returncode == 2 and "variants.kinds.0" in done.stderr and done.stderr.count("\n") == 1, done.stderr
