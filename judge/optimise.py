@@ -213,8 +213,9 @@ def train(name: str, pupil: Pupil, optimiser: Optimiser, training: Training, les
         except (AdapterParseError, LMError) as fault:
             ended = f"an instruction could not be written: {' '.join(str(fault).split())[:200]}"
         finally:
-            ledger.stop("done", finish=True)
-            ledger.drain()
+            with interruptible(ledger):
+                ledger.stop("done", finish=True)
+                ledger.drain()
             progress.close()
     candidates = account.complete()
     best = account.best()
