@@ -17,7 +17,6 @@ from calibrate.material import Material, fingerprint, gather
 from calibrate.metrics import build
 from calibrate.pairs import Missing, Terms
 from calibrate.report import Report
-from calibrate.report.page import write_page
 from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
 from calibrate.sample import Annotators, Design, draw, samples, write
@@ -103,6 +102,8 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     add_controls(metrics, study, intervals)
     keep_calibrators(report.path, metrics, material, terms.tags)
     if config.page_solutions:
+        from calibrate.report.page import write_page  # here: --help and a config error should not wait for it
+
         page = (labels.counting, config.adjudication, config.taxonomy, metrics, config.page_solutions)
         write_page(report.path, study, *page)
     report.write(metrics)
