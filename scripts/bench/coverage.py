@@ -1,7 +1,7 @@
 """How often nominal 95% intervals hold the truth: those of human gold, and those of a judge's figures corrected by it.
 
     python scripts/bench/coverage.py [--runs 5000] [--out FILE [--minutes 4]]    simulate; FILE keeps what is done
-    python scripts/bench/coverage.py --table FILE [--all]                        print what was simulated, by judge or all
+    python scripts/bench/coverage.py --table FILE [--all]                        print what was simulated, by setting or all
 
 Each run draws problems, several solutions of each, the humans' verdicts and the judge's, and hands them to the very
 functions that `python -m calibrate` uses. Verdicts are drawn from shares that differ between problems (Dirichlet) with
@@ -18,7 +18,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -168,9 +168,9 @@ def _one_of(shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def promised(cell: dict[str, Any]) -> bool:
-    """Whether the cell has at least 50 labelled problems and 10 cases expected on either side."""
-    s = Setting(**cell["setting"])
-    return s.labelled_problems >= 50 and s.labelled * min(cell["rate"], 1 - cell["rate"]) >= 10
+    """Whether 95% are promised: at least 50 labelled problems, and 10 cases on either side in nine of ten studies drawn
+    (with fewer the report warns)."""
+    return Setting(**cell["setting"]).labelled_problems >= 50 and cell["warned"] <= 0.1
 
 
 def amiss(cell: dict[str, Any]) -> bool:
@@ -182,39 +182,40 @@ def amiss(cell: dict[str, Any]) -> bool:
 
 
 def show(cells: list[dict[str, Any]], every: bool) -> None:
-    """By setting and judge, the range over the rates; or every cell."""
-    rows = []
-
-    def span(of: list[float], percent: bool) -> str:
-        form = "{:.1%}" if percent else "{:.2f}"
-        low, high = form.format(min(of)).rstrip("%"), form.format(max(of)).rstrip("%")
-        return low if low == high else f"{low} to {high}"
-
-    groups = itertools.groupby(
-        sorted(
-            cells, key=lambda c: (SETTINGS.index(Setting(**c["setting"])), list(JUDGES).index(c["judge"]), c["rate"])
-        ),
-        key=lambda c: (str(Setting(**c["setting"])), c["judge"], c["rate"] if every else None),
-    )
-    for (setting, judge, rate), of in groups:
-        some = list(of)
-        inside = [c for c in some if promised(c)]
-        figures = [span([c[k] for c in some], k != "width") for k in ("gold", "corrected", "width")]
-        worst = span([c["corrected"] for c in inside], True) if inside else "-"
-        rows.append(
+    """By setting, the ranges over rates and judges; or every cell."""
+    order = {s: i for i, s in enumerate(SETTINGS)}
+    cells = sorted(cells, key=lambda c: (order[Setting(**c["setting"])], c["rate"], list(JUDGES).index(c["judge"])))
+    if every:
+        head = ["labelled of all", "rate:", "judge", "gold covers, %:", "corrected covers, %:", "width / gold's:"]
+        rows = [
             [
-                setting,
-                judge,
-                *([f"{rate:g}"] if every else []),
-                *figures,
-                worst,
-                f"{max(c['warned'] for c in some):.0%}",
+                *(Setting(**c["setting"]), f"{c['rate']:g}", c["judge"], _percent(c["gold"]), _percent(c["corrected"])),
+                *(f"{c['width']:.2f}", f"{c['lambda']:.2f}", "yes" if promised(c) else "", f"{c['warned']:.0%}"),
             ]
-        )
-    head = ["labelled of all", "judge", *(["rate:"] if every else []), "gold covers, %:", "corrected covers, %:"]
-    print(table([*head, "width / gold's:", "where 95% is promised, %:", "warned:"], rows))
+            for c in cells
+        ]
+        print(table([*head, "lambda:", "promised", "warned:"], rows))
+    else:
+        rows = []
+        for setting, of in itertools.groupby(cells, key=lambda c: str(Setting(**c["setting"]))):
+            some = list(of)
+            inside = [c for c in some if promised(c)]
+            row = [setting, *(_range([c[k] for c in some], _percent) for k in ("gold", "corrected"))]
+            row += [_range([c[k] for c in inside], _percent) if inside else "-" for k in ("gold", "corrected")]
+            rows.append(row + [_range([c["width"] for c in some if c["judge"] == j], "{:.2f}".format) for j in JUDGES])
+        head = ["labelled of all", "gold covers, %:", "corrected, %:", "promised: gold, %:", "corrected, %:"]
+        print(table([*head, *(f"width / gold's, {judge}:" for judge in JUDGES)], rows))
     runs = sorted({c["runs"] for c in cells})
     print(f"\n{len(cells)} cells of {', '.join(f'{n:,}' for n in runs)} runs. {machine('numpy', 'scipy')}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _range(values: list[float], form: Callable[[float], str]) -> str:
+    low, high = form(min(values)), form(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def main() -> int:
@@ -223,7 +224,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after so many minutes")
     parser.add_argument("--out", type=Path, help="keep each setting here once it is done, and go on from there")
     parser.add_argument("--table", type=Path, help="only print what stands in this file")
-    parser.add_argument("--all", action="store_true", help="every cell, not ranges over the rates")
+    parser.add_argument("--all", action="store_true", help="every cell, not ranges over rates and judges")
     args = parser.parse_args()
     path = args.table or args.out
     done = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
