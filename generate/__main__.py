@@ -148,7 +148,7 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
         todo, done = plan(tasks, lambda t: t.key, journal, config.retry_errors)
         make_newest([t.key for t in tasks], journal)
         print(f"solutions by {model.name}: {len(tasks)} asked for, {done} there already, {len(todo)} to write")
-        tokens: dict[str, int] = {}
+        new, tokens = 0, dict[str, int]()
         about: dict[str, Any] = {}
         spending = Spending(config.budget)
         if todo:
@@ -159,7 +159,7 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
                 async def solve(task: Task) -> Solution:
                     return (await written(task, engine, model)).model_copy(update={"settings_key": shared})
 
-                tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
+                new, tokens = work_into(journal, todo, solve, config.in_flight, done, "solution")
                 about = engine.about()
         errors: Counter[str] = Counter()
         there = cut = 0
@@ -168,9 +168,7 @@ def write_solutions(config: Config, model: Model, dataset: Dataset, study: Study
             cut += record.cut_off
             if record.error:
                 errors[record.error.kind] += 1
-    manifest.finish(
-        engine=about, tokens=tokens, written=len(todo), there_already=done, errors=dict(errors), cut_off=cut
-    )
+    manifest.finish(engine=about, tokens=tokens, written=new, there_already=done, errors=dict(errors), cut_off=cut)
     print(f"solutions: {there} in {journal.path}; {cut} cut off by the token limit; errors: {describe(errors)}")
     if errors:
         print("errors are kept as records; retry_errors=true runs them again")

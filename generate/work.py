@@ -87,9 +87,10 @@ def work_through(
 
 def work_into(
     journal: Journal[R], todo: list[T], do: Callable[[T], Awaitable[R]], in_flight: int, done: int, unit: str
-) -> dict[str, int]:
-    """Work through `todo` with each record journalled as it comes and progress shown; returns the tokens it took.
-    `done` is how much of the whole stood in the journal before."""
+) -> tuple[int, dict[str, int]]:
+    """Work through `todo` with each record journalled as it comes and progress shown; returns how many records were
+    written (fewer than `todo` where a budget ended the work) and the tokens they took. `done` is how much of the whole
+    stood in the journal before."""
     progress = Progress(len(todo) + done, done, unit)
     tokens = {"prompt": 0, "completion": 0}
 
@@ -106,7 +107,7 @@ def work_into(
         progress.close()
     if spent is not None:
         print(f"{spent} {len(todo) - progress.steps} of {len(todo)} are left: run the same command again to go on")
-    return tokens
+    return progress.steps, tokens
 
 
 def plan(wanted: Iterable[T], key: Callable[[T], str], journal: Journal[R], retry_errors: bool) -> tuple[list[T], int]:

@@ -326,7 +326,7 @@ def judge_solutions(
     if own:
         warning = f"{name} judges {own} solutions that its own model wrote; models are known to favour their own"
         print(f"warning: {warning}", file=sys.stderr)
-    tokens: dict[str, int] = {}
+    new, tokens = 0, dict[str, int]()
     with home.journal("verdicts", name, Verdict) as journal:
         if journal.torn_bytes:
             print(f"cut off a half-written line at the end of {journal.path}; its work is done again")
@@ -347,7 +347,7 @@ def judge_solutions(
                     names |= {"problem_hash": problem_hash(case.problem), "votes": votes, "votes_saved": saved}
                     return verdict_of(whole, case, seconds=round(time.monotonic() - began, 3), **names)
 
-                tokens = work_into(journal, todo, judge_one, config.in_flight, done, "verdict")
+                new, tokens = work_into(journal, todo, judge_one, config.in_flight, done, "verdict")
         leave_last(journal, [t.key for t in tasks])
         errors: Counter[str] = Counter()
         said: Counter[str] = Counter()
@@ -363,7 +363,7 @@ def judge_solutions(
         )
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
-    return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": len(todo), "there_already": done,
+    return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": new, "there_already": done,
             "without_text": without_text, "own_solutions": own, "errors": dict(errors), "votes_saved": saved}  # fmt: skip
 
 

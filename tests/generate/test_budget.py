@@ -69,7 +69,8 @@ def test_what_is_left_is_said_and_done_by_the_next_run(scripted, tmp_path, capsy
     for left in (6, 2, 0):
         engine.spending = Spending(Budget(requests=4))
         with Journal(path, Note) as journal:
-            work_into(journal, [w for w in wanted if w not in journal], do, 2, len(journal), "note")
+            new, _ = work_into(journal, [w for w in wanted if w not in journal], do, 2, len(journal), "note")
+        assert new == (4 if left else 2)
         said = capsys.readouterr().out
         assert (f"the budget of this run is spent (requests: 4). {left} of" in said) == bool(left)
     assert sorted(r.key for r in read(path, Note)) == wanted
