@@ -165,8 +165,9 @@ class Asking:
         )
 
     def rules(self) -> dict[str, Any]:
-        """What else a verdict depends on."""
-        return {"quotes": self.quotes}
+        """What else a verdict depends on. `material` stands here as well as in what is shown of a case: judges that are shown
+        other parts are other judges, and no report may mix their verdicts."""
+        return {"quotes": self.quotes, "material": self.material}
 
     def inputs(self, case: Case) -> dict[str, Any]:
         """What the module is called with."""
@@ -338,7 +339,8 @@ class Rubric(Asking):
 
     def rules(self) -> dict[str, Any]:
         lowest = {v: float(n) for v, n in self.points_to_verdict.items()}
-        return {"max_points": self.max_points, "points_to_verdict": lowest}
+        own = {"max_points": self.max_points, "points_to_verdict": lowest, "general_rubric": self.general_rubric}
+        return super().rules() | own
 
     def verdict_of_points(self, points: float) -> VerdictName:
         """The best verdict whose lowest points are reached."""

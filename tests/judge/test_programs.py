@@ -188,7 +188,9 @@ def test_problems_without_guidelines_are_graded_by_the_general_ones_or_are_error
     (record,) = judged(engine, taxonomy, by=of_conf("rubric"), problem=bare)
     assert record.points == 7 and "a complete and correct solution" in engine.asked[0][0][-1]["content"]
     engine = scripted(in_turn())
-    (record,) = judged(engine, taxonomy, by=of_conf("rubric", general_rubric=None), problem=bare)
+    without = of_conf("rubric", general_rubric=None)
+    assert without.judge_key(bench(taxonomy)) != of_conf("rubric").judge_key(bench(taxonomy))
+    (record,) = judged(engine, taxonomy, by=without, problem=bare)
     assert record.error.kind == "no_rubric" and record.verdict is None and not engine.asked
 
 
@@ -229,6 +231,8 @@ def test_what_is_shown_and_in_which_order_is_config_and_part_of_the_key(taxonomy
     assert "Peano" not in bare.shown(case) and "differs" not in bare.shown(case) and "Half for" not in bare.shown(case)
     keys = {verdict_key("j", "s", p.shown(case)) for p in (every, bare, of_conf("single"))}
     assert len(keys) == 3
+    judges = {p.judge_key(bench(taxonomy)) for p in (every, bare, of_conf("single"))}  # no report mixes their verdicts
+    assert len(judges) == 3
     assert of_conf("single").shown(case) != of_conf("single").shown(Case(problem, SOLUTION, answered("equal", "2")))
     assert bare.shown(case) == bare.shown(Case(problem, SOLUTION))
 
