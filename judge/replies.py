@@ -102,9 +102,10 @@ MOST_ATTEMPTS = 200
 
 
 _THOUGHTS = re.compile(r"\s*([<\[](?:think|thinking|thought|thoughts|reasoning)[>\]])", re.I)
+_CLOSING = re.compile(r"[<\[]/(?:think|thinking|thought|thoughts|reasoning)[>\]]", re.I)
+_MARK = re.compile(r"[<\[](/?)(?:think|thinking|thought|thoughts|reasoning)[>\]]", re.I)
 _THOUGHTS_END = re.compile(
-    r"[<\[]/(?:think|thinking|thought|thoughts|reasoning)[>\]]"
-    r"(?=\s*(?:```(?:json)?\s*)?(?:\{\s*\"|[*_#`\s]*(?:reasoning|fallac|verdict|points|items|doubts)))",
+    _CLOSING.pattern + r"(?=\s*(?:```(?:json)?\s*)?(?:\{\s*\"|[*_#`\s]*(?:reasoning|fallac|verdict|points|items|doubts)))",
     re.I,
 )
 
@@ -248,7 +249,7 @@ def last_object(
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
     held: list[dict[str, Any]] = []
     outside: list[str] = []
-    at = failed = ends = 0
+    at = failed = ends = before = 0
     while (brace := text.find("{", at)) >= 0:
         outside.append(text[at:brace])
         if failed >= MOST_ATTEMPTS or _depth(text, brace) > NESTING_LIMIT:
@@ -259,11 +260,12 @@ def last_object(
             at, failed = brace + 1, failed + 1
             continue
         if (found := _holders(value, holder)) and _squeezed(text[brace:at]) not in quotable:
-            held, ends = [*held, *found], at
+            held, ends, before = [*held, *found], at, len(outside)
     if not held:
         return None
     if re.search(rf'"\s*{holder}\s*"\s*:', "".join([*outside, text[at:]]), re.IGNORECASE):
         raise Unparsed("unparsed", f"a {holder} stands in JSON that is not complete, beside one that is")
+    _refuse_thought("".join(outside[:before]), text[ends:])
     last = held[-1]
     if isinstance(last, _Twice):
         raise Unparsed("ambiguous", "one field stands twice in the reply, with different contents")
@@ -271,6 +273,13 @@ def last_object(
     if not agreed and not (fields <= last.keys() and not text[ends:].strip(" \n`}")):
         raise Unparsed("ambiguous", f"several {_many(holder)} stand in the reply, and the last may be a quotation")
     return last
+
+
+def _refuse_thought(before: str, after: str) -> None:
+    """Raises Unparsed where the last grade stands within thoughts: they begin before it and do not end, or end after it."""
+    marks = _MARK.findall(before)
+    if (marks and marks[-1] == "") or _CLOSING.search(after):
+        raise Unparsed("no_reply", "a grade stands in the model's thoughts, and none comes after them")
 
 
 def _squeezed(text: str) -> str:
@@ -324,20 +333,29 @@ def _holders(value: Any, holder: str) -> list[dict[str, Any]]:
 def _graded(text: str | None, finish_reason: str | None, shown: str) -> dict[str, Any]:
     own = own_words(text, finish_reason)
     found = last_object(own, shown)
-    return _labelled(own) if found is None else found
+    return _labelled(own, shown) if found is None else found
 
 
-def _labelled(text: str) -> dict[str, Any]:
+def _labelled(text: str, shown: str) -> dict[str, Any]:
     """Fields written as `Verdict: ...`, also all on one line. A verdict counts only where its word is all that stands in
-    its field, and where the reply does not name another one besides."""
-    verdicts = [v.strip(" \t*_`\"'") for v in _LABELLED.findall(text)]
+    its field, where the reply does not name another one besides, and where it does not stand in `shown` in these words."""
+    found = list(_LABELLED.finditer(text))
+    verdicts = [m[1].strip(" \t*_`\"'") for m in found]
     if not verdicts:
         raise Unparsed("unparsed", "the reply holds no verdict that can be read")
     read = {_known_verdict(v) for v in verdicts}
     if len(read) > 1:
         raise Unparsed("ambiguous", f"the reply names several verdicts: {', '.join(map(_short, verdicts))}")
+    _refuse_thought(text[: found[-1].start()], text[found[-1].end() :])
+    if any(_bare(m[0]) in _bare(shown) for m in found):
+        raise Unparsed("unparsed", "the verdict stands in the solution in the same words, and may be quoted from it")
     tags = _LABELLED_TAGS.findall(text)
     return {"verdict": verdicts[-1], **({"fallacies": tags[-1]} if tags else {})}
+
+
+def _bare(text: str) -> str:
+    """Words without white space, emphasis, quotation marks and case."""
+    return re.sub(r"[\s*_`\"']+", "", text).casefold()
 
 
 # --- reading its fields -----------------------------------------------------------------------------------------------
