@@ -22,6 +22,8 @@ SECTIONS: dict[str, str] = {
 CHECKS = {"equal": "{} is equal to the correct final answer", "different": "{} differs from the correct final answer",
           "undecided": "the program cannot decide whether {} is the correct final answer",
           "missing": "the program finds no final answer"}  # fmt: skip
+LONGEST_ANSWER = 160
+"""Characters of a final answer that are shown with what the checker says of it; the solution holds it in any case."""
 OTHER = "Other"
 """What a judge may call a flaw that no tag of the taxonomy fits."""
 VERDICT_FORM = '- "verdict": "correct", "partially_correct" or "incorrect".'
@@ -39,9 +41,15 @@ def inputs_of(case: Case, parts: Sequence[Part]) -> dict[str, Any]:
         "gold_answer": problem.answer,
         "reference_solution": problem.reference_solution,
         "rubric": problem.rubric,
-        "answer_check": CHECKS[answer.outcome].format(answer.extracted) if answer else None,
+        "answer_check": CHECKS[answer.outcome].format(_quoted(answer.extracted)) if answer else None,
     }
     return {**{part: all_parts[part] for part in parts}, "solution": case.solution.text or ""}
+
+
+def _quoted(answer: str | None) -> str:
+    """The solution's own words outside its fence: one line that cannot end its quotation, or none where they are many."""
+    line = " ".join((answer or "").split()).replace('"', "'")
+    return f'"{line}"' if len(line) <= LONGEST_ANSWER else f"the solution's final answer, of {len(line)} characters,"
 
 
 def material(inputs: dict[str, Any], parts: Sequence[str] = PARTS) -> str:
