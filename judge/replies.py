@@ -105,7 +105,8 @@ _THOUGHTS = re.compile(r"\s*([<\[](?:think|thinking|thought|thoughts|reasoning)[
 _CLOSING = re.compile(r"[<\[]/(?:think|thinking|thought|thoughts|reasoning)[>\]]", re.I)
 _MARK = re.compile(r"[<\[](/?)(?:think|thinking|thought|thoughts|reasoning)[>\]]", re.I)
 _THOUGHTS_END = re.compile(
-    _CLOSING.pattern + r"(?=\s*(?:```(?:json)?\s*)?(?:\{\s*\"|[*_#`\s]*(?:reasoning|fallac|verdict|points|items|doubts)))",
+    _CLOSING.pattern
+    + r"(?=\s*(?:```(?:json)?\s*)?(?:\{\s*\"|[*_#`\s]*(?:reasoning|fallac|verdict|points|items|doubts)))",
     re.I,
 )
 
