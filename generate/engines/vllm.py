@@ -199,10 +199,14 @@ def engine_arguments(model: "Model", weights: str, wanted: dict[str, Any], seed:
     """vLLM's AsyncEngineArgs for a model and what is asked of vLLM. Raises TypeError for an argument it does not know."""
     from vllm.config import StructuredOutputsConfig
     from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.platforms import current_platform
 
     arguments = {k: v for k, v in wanted.items() if k not in ("extra", "cpu_kv_cache_gb")}
     if model.reasoning and model.reasoning.parser:
         arguments["reasoning_parser"] = model.reasoning.parser
+    if current_platform.is_cpu():
+        # vLLM puts a seeded draw back where a prompt was read in parts, which a generator on the CPU cannot do: it dies
+        arguments["enable_chunked_prefill"] = False
     arguments |= wanted.get("extra") or {}
     arguments.setdefault(
         "structured_outputs_config", StructuredOutputsConfig(backend="xgrammar", disable_any_whitespace=True)
