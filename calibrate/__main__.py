@@ -90,6 +90,10 @@ def run(config: Config, plain: dict[str, Any]) -> int:
         file, new = add_to_study(added, study, config.labels.name)
         gone = sum(map(withdrawn, added))
         print(f"human labels: {len(added) - gone} read into {file}, {new - gone} new or changed; {gone} withdrawn")
+        if not added:
+            print(
+                "warning: the rows of labels.path hold no label: the columns that labels.columns names are empty in all of them"
+            )
     terms = Terms(
         tuple(config.taxonomy.names), config.missing, config.pass_threshold, config.estimand, config.calibration
     )

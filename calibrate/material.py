@@ -24,6 +24,7 @@ from calibrate.columns import (
     read_solutions,
     stream,
 )
+from calibrate.gates import BASELINES
 from calibrate.labels import Labels
 from generate.journal import BadInput, key_of
 from generate.labels import VERDICTS
@@ -275,7 +276,8 @@ def _judges(
                 f"judges: '{name}' has judged nothing here; there are: {', '.join(sorted(newest)) or 'none'}"
             )
     judges = {}
-    for name in sorted(newest if wanted is None else set(wanted)):
+    chosen = newest if wanted is None else set(wanted)
+    for name in sorted(chosen, key=lambda name: (name in BASELINES, name)):  # what is there to be beaten comes last
         others = {key: len(of.row) for (who, key), of in found.items() if who == name and key != newest[name]}
         of = found[name, newest[name]]
         judges[name] = _judge(name, newest[name], others, of, solutions, taxonomy, list(errors.code), list(tags.code))

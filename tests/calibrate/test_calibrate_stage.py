@@ -107,6 +107,19 @@ def test_a_cell_that_is_emptied_takes_its_label_back(judged: Maker, tmp_path: Pa
     assert "nothing has changed" in calibrate(judged, "study=s", *table).stdout
 
 
+def test_a_sheet_that_nobody_filled_in_is_said_to_hold_no_label(judged: Maker, tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text("solution_id,v\ns0,\ns1,\n")
+    table = ["labels=table", "labels.path=sheet.csv", "labels.annotator=bob", "labels.columns.verdict=v"]
+    done = calibrate(judged, "study=s", *table)
+    assert done.returncode == 0 and "warning: the rows of labels.path hold no label" in done.stdout
+
+
+def test_judges_that_are_there_to_be_beaten_come_last(judged: Maker) -> None:
+    judged.verdict("s0", "correct", judge="constant")
+    assert calibrate(judged, "study=s").returncode == 0
+    assert list(metrics(judged)["judges"]) == ["j", "constant"]
+
+
 def test_missing_and_threshold_are_settings(judged: Maker) -> None:
     from generate.journal import Failure
 

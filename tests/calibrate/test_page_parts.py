@@ -194,7 +194,11 @@ def figure(value: float | None, low: float | None, high: float | None, n: int = 
         (figure(0.7, 0.62, 0.78), "at least to a substantial degree"),
         (figure(0.7, 0.41, 0.9), "at least to a moderate degree"),  # the lower end decides, not the value
         (figure(0.3, -0.1, 0.6), "Do not rely on j here"),
-        (figure(0.3, None, None, 4), "too few for an interval"),
+        (
+            figure(0.3, None, None, 4) | {"why": "no interval: one problem"},
+            "kappa is 0.300 on 4 solutions (no interval: one problem)",
+        ),
+        (figure(0.0, None, None) | {"degenerate": "the judge says only 'correct'"}, "(the judge says only 'correct')"),
         (figure(None, None, None), "cannot be said: its agreement with humans is undefined (both always say the same)"),
         (figure(None, None, None, 0), "Nothing here says how far j can be trusted"),
     ],

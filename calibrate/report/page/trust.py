@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from calibrate.report.shown import interval, number
+from calibrate.report.shown import interval, number, remark
 
 Json = dict[str, Any]
 STRENGTH = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"), (0.0, "slight"))
@@ -27,7 +27,7 @@ def verdict_on(m: Json, name: str) -> tuple[str, list[str]]:
     elif kappa["low"] is None:
         summary = (
             f"How far {name} can be trusted is open: kappa is {number(kappa['value'], False)} on {kappa['n']} "
-            f"solutions, too few for an interval."
+            f"solutions ({remark(kappa)})."
         )
     elif kappa["low"] <= 0:
         summary = f"Do not rely on {name} here: that it agrees with humans on the {which} no more than chance is not ruled out."
