@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from generate.journal import Failure, Record
 
 VerdictName = Literal["incorrect", "partially_correct", "correct"]
@@ -37,7 +39,7 @@ class HumanLabel(Record):
     spans: list[Span] | None = None
     comment: str | None = None
     stratum: str | None = None
-    weight: float = 1.0
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     sampling: Literal["random", "random_problems", "stratified"] | None = None
     """How the solution was drawn for labelling; null: not stated. Stratum and weight are its place in that sample."""
     text_hash: str | None = None

@@ -318,6 +318,8 @@ class _Gathering:
         if all(s is None for s in said) and not spans:
             return
         weight = row.number_in(columns.weight, 0, math.inf)
+        if weight == 0:
+            raise row.bad(str(columns.weight), "is 0, and a label that counts for nothing is none: leave the row out")
         self.labels[solution_id, annotator] = HumanLabel(
             solution_id=solution_id,
             annotator=annotator,

@@ -201,6 +201,12 @@ def test_what_is_no_plain_finite_number_is_no_points_and_no_weight(tmp_path, cel
         table(tmp_path / "x.csv", [{**ROW, "c": cell}], Columns(solution_id="sid", points="pts", weight="c")).read()
 
 
+def test_a_weight_of_nothing_is_refused(tmp_path):
+    columns = Columns(solution_id="sid", points="pts", weight="c")
+    with pytest.raises(BadInput, match=r"x.csv, row 2, column 'c': is 0"):
+        table(tmp_path / "x.csv", [{**ROW, "c": "0"}], columns).read()
+
+
 def test_a_jsonl_row_may_lack_an_optional_column_but_not_name_one_twice(tmp_path):
     rows = [{"sid": "s1"}, {"sid": "s2", "pts": 7, "j": 1}]
     data = table(tmp_path / "x.jsonl", rows, Columns(solution_id="sid", points="pts", judges={"j": "j"})).read()
