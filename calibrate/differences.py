@@ -12,7 +12,7 @@ from calibrate.agreement import accuracy, cohen_kappa, weighted_kappa, why_undef
 from calibrate.columns import Said
 from calibrate.gold import RIGHT, UNDECIDED, Cases
 from calibrate.intervals import Array, Codes, Estimate, Formula, Intervals, Sums
-from calibrate.pairs import Missing, passes
+from calibrate.pairs import Missing, passes, same_scale
 from generate.labels import VERDICTS
 
 Json = dict[str, Any]
@@ -61,6 +61,8 @@ def _two_judges(problem: Codes, label_a: Said, label_b: Said, a: Said, b: Said, 
     known = passes(gold, threshold)
     passed = [np.where(side.failed, 1 - known, passes(side, threshold)) for side in sides]
     heard = (known >= 0) & np.all([p >= 0 for p in passed], axis=0)
+    if threshold is not None:
+        heard &= np.all([side.failed | same_scale(gold, side) for side in sides], axis=0)
     empty = "no labelled solution that both judges met"
     verdicts = _tables(where[worded], [x[worded] for x in three], k)
     passing = _tables(where[heard], [x[heard] for x in (known, *passed)], 2)

@@ -271,7 +271,7 @@ def _json(figures: dict[str, Estimate]) -> Json:
     return {name: estimate.as_json() for name, estimate in figures.items()}
 
 
-def _same_scale(label: Said, judge: Said) -> Bools:
+def same_scale(label: Said, judge: Said) -> Bools:
     """Rows whose points are out of the same; those that do not tell are trusted."""
     same: Bools = np.isnan(label.max_points) | np.isnan(judge.max_points) | (label.max_points == judge.max_points)
     return same
@@ -309,7 +309,7 @@ def _pass(problem: Codes, label: Said, judge: Said, threshold: float | None, int
     judged = np.where(judge.failed & (known >= 0), 1 - known, judged)
     rows = (known >= 0) & (judged >= 0)
     if threshold is not None:
-        rows &= judge.failed | _same_scale(label, judge)
+        rows &= judge.failed | same_scale(label, judge)
     empty = _empty(len(label), "verdict" if threshold is None else "points", bool((known >= 0).any()))
     coded = Coded(problem[rows], known[rows], judged[rows], ("not passed", "passed"), empty)
     figures = {"accuracy": coded.same(intervals)} | coded.agreement_by_chance(intervals)
@@ -319,7 +319,7 @@ def _pass(problem: Codes, label: Said, judge: Said, threshold: float | None, int
 def _points(problem: Codes, label: Said, judge: Said, intervals: Intervals) -> Json:
     labelled = ~np.isnan(label.points)
     judged = labelled & ~np.isnan(judge.points) & ~judge.failed
-    both = judged & _same_scale(label, judge)
+    both = judged & same_scale(label, judge)
     rows = both | (labelled & judge.failed)
     empty = _empty(len(label), "points", bool(labelled.any()))
     if judged.any() and not both.any():

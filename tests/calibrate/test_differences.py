@@ -111,6 +111,19 @@ def test_with_very_many_judges_nothing_is_compared_and_it_is_said() -> None:
 # models
 
 
+def test_points_on_another_scale_than_the_labels_pass_nothing(make: Maker, taxonomy: Taxonomy) -> None:
+    for i in range(12):
+        make.solution(f"s{i:02}")
+        make.label(f"s{i:02}", "correct", points=7, max_points=7)
+        make.verdict(f"s{i:02}", "correct", judge="a", points=7, max_points=7)
+        make.verdict(f"s{i:02}", "correct", judge="b", points=7, max_points=7 if i < 5 else 100)
+    m = gather(make.study, collect(make.study, [], FromStudy(), taxonomy), taxonomy, None)
+    said = {name: judge.said for name, judge in m.judges.items()}
+    block = between_judges(m.solutions.problem.codes, dict.fromkeys(said, m.human), said, "leave_out", 6, INTERVALS)
+    assert block["pairs"]["a"]["b"]["pass_accuracy"]["n"] == 5
+    assert block["pairs"]["a"]["b"]["accuracy"]["n"] == 12
+
+
 @pytest.fixture
 def models(make: Maker, taxonomy: Taxonomy) -> Callable[[], Any]:
     def compute() -> Any:
