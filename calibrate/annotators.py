@@ -246,25 +246,26 @@ def ceiling(who: People, judge: Said, terms: Terms, intervals: Intervals) -> Jso
 
         return figure
 
-    def formulas(name: str) -> tuple[Formula, Callable[[int], int]]:
+    def formulas(name: str) -> tuple[Formula, Callable[[_Half], Bools]]:
         return {
-            "accuracy": (_accuracy, lambda i: int(halves[i].worded.sum())),
-            "cohen_kappa": (lambda s: cohen_kappa(_table(s)[..., :-1]), lambda i: int(halves[i].worded.sum())),
-            "pass_accuracy": (_pass_accuracy, lambda i: int(halves[i].worded.sum())),
-            "fallacy_micro_f1": (lambda s: f1(s[..., CELLS : CELLS + 3]), lambda i: int(halves[i].tagged.sum())),
+            "accuracy": (_accuracy, lambda h: h.worded),
+            "cohen_kappa": (lambda s: cohen_kappa(_table(s)[..., :-1]), lambda h: h.worded),
+            "pass_accuracy": (_pass_accuracy, lambda h: h.worded),
+            "fallacy_micro_f1": (lambda s: f1(s[..., CELLS : CELLS + 3]), lambda h: h.tagged),
         }[name]
 
     block: Json = {"why": None, "judge": {}, "annotators": {}, "difference": {}, "by_annotator": {}}
     for name in names:
         formula, rows_of = formulas(name)
-        n = max(rows_of(i) for i in range(len(halves)))
-        empty = "no annotator and judge speak of the same solution" if n == 0 else None
+        met = np.any([rows_of(h) for h in halves], axis=0)
+        empty = None if met.any() else "no annotator and judge speak of the same solution"
+        rests_on = int(met.sum()), len(np.unique(who.problem[met]))
         if who.binary and name in ("accuracy", "cohen_kappa"):
             empty = "the labels only say pass or not: only pass figures are comparable"
         own, human = mean(formula, 0), mean(formula, 1)
         for key, of in (("judge", own), ("annotators", human), ("difference", lambda s, a=own, b=human: a(s) - b(s))):
             block[key][name] = _figure(
-                sums, of, empty, intervals, name == "cohen_kappa" or key == "difference"
+                sums, of, empty, intervals, name == "cohen_kappa" or key == "difference", rests_on
             ).as_json()
     for i, name in enumerate(who.names):
         half = halves[i]
@@ -277,7 +278,9 @@ def ceiling(who: People, judge: Said, terms: Terms, intervals: Intervals) -> Jso
     return block
 
 
-def _figure(sums: Sums, formula: Formula, empty: str | None, intervals: Intervals, both_ways: bool) -> Estimate:
+def _figure(
+    sums: Sums, formula: Formula, empty: str | None, intervals: Intervals, both_ways: bool, rests_on: tuple[int, int]
+) -> Estimate:
     if empty is not None:
         return undefined(empty)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -288,7 +291,7 @@ def _figure(sums: Sums, formula: Formula, empty: str | None, intervals: Interval
         low, high = (-1.0 if both_ways else 0.0), 1.0
         return max(low, value - u), min(high, value + u)
 
-    return intervals.figure(sums, formula, "", why, without_spread=spread)
+    return intervals.figure(sums, formula, "", why, without_spread=spread, rests_on=rests_on)
 
 
 def _or_none(value: Any) -> float | None:

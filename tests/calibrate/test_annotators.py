@@ -100,6 +100,15 @@ def test_each_two_annotators_agree_as_sklearn_says(make: Maker) -> None:
         assert pair["pass"]["accuracy"]["value"] == pytest.approx(accuracy_score(x == 2, y == 2), abs=1e-9)
 
 
+def test_the_ceilings_figures_rest_on_the_rows_that_they_are_about(make: Maker) -> None:
+    said = words(missing=0.0)
+    tags = np.random.default_rng(0).integers(0, 2, (*said.shape, len(TAGS)))
+    tags[20:] = -1  # no fallacies are annotated from there on
+    told = Told(make, said, tags)
+    block = ceiling(told.people, told.judge, TERMS, INTERVALS)["difference"]
+    assert [(block[x]["n"], block[x]["n_problems"]) for x in ("accuracy", "fallacy_micro_f1")] == [(60, 30), (20, 10)]
+
+
 def test_a_judge_is_held_against_each_annotator_tied_solutions_among_them(make: Maker) -> None:
     said = np.array([[2, 0, 2], [0, 2, 0], [2, 2, 2], [0, 0, 0], [1, 1, 1]])  # the annotators tie on the first two
     told = Told(make, said)
