@@ -298,8 +298,10 @@ class _Part:
         outside = None if 0 <= value <= 1 else f"the inversion gives {value:.3f}, which is no share"
         low, high = found.share(k)
         method = INVERTED
+        cases = float(self.y[:, k].sum())
+        warning = warning_of(self.n_problems, min(cases, self.n - cases))
         return Estimate(
-            min(1.0, max(0.0, value)), low, high, self.n, self.n_problems, method, degenerate=outside
+            min(1.0, max(0.0, value)), low, high, self.n, self.n_problems, method, degenerate=outside, warning=warning
         ).as_json()
 
     def _no(self, why: str) -> Json:
