@@ -9,6 +9,7 @@ and to noise. **temperature**: one number for all classes, which sharpens or fla
 After either of the first two the classes are scaled to sum 1.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,7 +82,11 @@ def _platt(p: Array, y: Array, weights: Array) -> Json:
     hits, misses = float(y.sum()), float((1 - y).sum())
     high, low = (hits + 1) / (hits + 2), 1 / (misses + 2)
     target = low + (high - low) * y
-    x = np.concatenate([_log_odds(p)] * 2)[:, None]
+    odds = _log_odds(p)
+    if np.ptp(odds) < 1e-9:  # always the same is said: there is no slope to find
+        mean = float((weights * target).sum() / weights.sum())
+        return {"slope": 0.0, "intercept": math.log(mean / (1 - mean))}
+    x = np.concatenate([odds] * 2)[:, None]
     # Each row stands for a hit and a miss, weighted by the target; there is no penalty.
     model = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
     model.fit(x, np.repeat([1, 0], len(p)), np.concatenate([weights * target, weights * (1 - target)]))

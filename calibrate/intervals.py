@@ -44,6 +44,8 @@ AT_ONCE = 4_000_000
 FEWEST_PROBLEMS = 10
 FEWEST_CASES = 10
 SAME = "every resample gives the same value"
+SAME_WITHIN = 1e-9
+"""Figures nearer to each other than this differ by rounding alone."""
 FEWEST_DEFINED = 0.5
 """Share of the resamples in which a figure must be defined for them to give an interval."""
 
@@ -122,10 +124,11 @@ def degrees_of_freedom(scores: Array, most: float) -> float:
 
     A variance that rests on a few problems is known less well than one of as many equal problems.
     """
-    squares = scores**2
-    total = float(squares.sum())
-    if total == 0:
+    largest = float(np.abs(scores).max()) if len(scores) else 0.0
+    if largest == 0:
         return max(1.0, most)
+    squares = (scores / largest) ** 2  # fourth powers of small numbers would vanish
+    total = float(squares.sum())
     excess = float((squares**2).sum()) / total**2 - 1 / len(scores)
     return max(1.0, most if excess <= 0 else min(most, 2 / excess))
 
@@ -273,7 +276,7 @@ class Intervals:
         if plain and count == n:
             return Estimate(value, *wilson(value, n, t_quantile(max(n - 1, 1))), n, count, WILSON, warning=warning)
         if cases == 0 or count == 1:  # how much problems differ does not show
-            bounds = wilson(value, count, t_quantile(max(count - 1, 1)))
+            bounds = wilson(value, min(count, kish), t_quantile(max(count - 1, 1)))
             return Estimate(value, *bounds, n, count, WILSON_PROBLEMS, warning=warning)
         scores = (sums - value * sizes) / whole
         df = count - 1
@@ -334,7 +337,7 @@ class Intervals:
         figures = figures[np.isfinite(figures)]
         if len(figures) < FEWEST_DEFINED * self.resamples:
             return "the figure is undefined in most resamples"
-        if np.ptp(figures) < 1e-12:
+        if np.ptp(figures) < SAME_WITHIN:
             return SAME
         if n_problems < FEWEST_PROBLEMS:
             return f"fewer than {FEWEST_PROBLEMS} problems"
@@ -353,8 +356,10 @@ def _bca_levels(value: float, figures: Array, left_out: Array, n_problems: int) 
     bias = float(ndtri(min(max(below, 1 / (len(figures) + 1)), len(figures) / (len(figures) + 1))))
     jackknife = left_out[np.isfinite(left_out)]
     apart = jackknife.mean() - jackknife if len(jackknife) else np.zeros(1)
-    spread = float((apart**2).sum())
-    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread > 0 else 0.0
+    most = float(np.abs(apart).max())
+    if most > 0:
+        apart = apart / most  # the acceleration has no unit, and cubes of small numbers would vanish
+    acceleration = float((apart**3).sum()) / (6 * float((apart**2).sum()) ** 1.5) if most > 0 else 0.0
     wide = math.sqrt(n_problems / (n_problems - 1)) * t_quantile(n_problems - 1)
     levels = []
     for z in (-wide, wide):

@@ -16,6 +16,7 @@ from calibrate.calibration import (
     ece_rows,
     fit,
     folds_of,
+    of_verdicts,
     reliability,
     risk_coverage,
     threshold_for_f1,
@@ -152,3 +153,25 @@ def test_the_threshold_is_the_best_for_f1() -> None:
 def test_isotonic_takes_over_at_a_thousand_labels() -> None:
     assert [chosen("auto", n) for n in (999, 1000)] == ["platt", "isotonic"]
     assert chosen("temperature", 5000) == "temperature"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", ["platt", "isotonic", "temperature"])
+@pytest.mark.parametrize("said", ["what is so", "one thing", "nothing but even chances"])
+def test_judges_that_leave_nothing_to_fit_get_figures_and_no_interval_of_zero_width(method: str, said: str) -> None:
+    y = np.eye(3)[np.arange(60) % 3]
+    p = {"what is so": y, "one thing": np.tile([0.0, 0.0, 1.0], (60, 1))}.get(said, np.full((60, 3), 1 / 3))
+    figures, fitted = of_verdicts(Forecasts(p, y, np.arange(60) // 2, np.ones(60)), method, INTERVALS)  # type: ignore[arg-type]
+    assert np.isfinite(apply(fitted, p)).all()
+    for name in ("brier", "ece"):
+        figure = figures[name]["calibrated"]
+        assert np.isfinite(figure["value"])
+        assert figure["low"] is None or figure["high"] - figure["low"] > 1e-6
+
+
+@pytest.mark.filterwarnings("error")
+def test_platt_of_a_judge_that_always_says_the_same_is_the_smoothed_base_rate() -> None:
+    """Platt 1999: targets (hits + 1) / (hits + 2) and 1 / (misses + 2)."""
+    y = np.array([1.0] * 3 + [0.0] * 7)[:, None]
+    fitted = fit("platt", np.full((10, 1), 0.5), y, np.ones(10))
+    assert apply(fitted, np.array([[0.5], [0.9]])) == pytest.approx((3 * 4 / 5 + 7 / 9) / 10, abs=1e-12)

@@ -176,3 +176,31 @@ def test_fewer_than_ten_problems_are_not_resampled() -> None:
     hits = [i % 4 == 0 for i in range(45)]
     figure = Intervals().figure(Sums(problems, np.array([[h, 1.0] for h in hits])), ratio, "")
     assert (figure.value, figure.low, figure.why) == (12 / 45, None, "no interval: fewer than 10 problems")
+
+
+def test_degrees_of_freedom_have_no_unit() -> None:
+    scores = np.array([1.0, -2.0, 0.5, 0.5])
+    assert degrees_of_freedom(scores * 1e-90, 3) == pytest.approx(degrees_of_freedom(scores, 3), rel=1e-12)
+
+
+def test_a_bootstrap_interval_does_not_hang_on_the_unit() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.exponential(size=40), np.ones(40)], axis=-1)
+    plain = Intervals(0, 500).figure(Sums(np.arange(40), rows), ratio, "")
+    large = Intervals(0, 500).figure(Sums(np.arange(40), rows * [1e80, 1]), ratio, "")
+    assert [large.low, large.high] == pytest.approx([plain.low * 1e80, plain.high * 1e80], rel=1e-9)  # type: ignore[operator]
+
+
+def test_what_differs_by_rounding_alone_gives_no_interval() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.stack([0.3 + 1e-13 * rng.random(40), np.ones(40)], axis=-1)
+    found = Intervals(0, 200).figure(Sums(np.arange(40), rows), ratio, "")
+    assert found.low is None and found.why is not None
+
+
+def test_rows_of_very_different_weight_without_a_case_count_as_kishs_number() -> None:
+    """One row that weighs 99 times as much as each of 20 others: (99 + 20)^2 / (99^2 + 20) rows (Kish 1965)."""
+    weights = np.array([99.0] + [1.0] * 20)
+    found = Intervals().share(np.arange(21), np.zeros(21), "", weights)
+    kish = 119**2 / (99**2 + 20)
+    assert found.high == pytest.approx(wilson(0.0, kish, float(stats.t.ppf(0.975, 20)))[1], abs=1e-12)
