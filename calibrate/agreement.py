@@ -72,6 +72,16 @@ def two_sided_alpha(table: Array, level: Literal["nominal", "ordinal"] = "nomina
     return krippendorff_alpha(table + np.swapaxes(table, -2, -1), level)
 
 
+def interval_alpha(sums: Array) -> Array:
+    """Krippendorff's alpha of two raters' numbers, apart by the square of their difference. From sums (..., 4) over the
+    units: of squared differences, of both numbers, of both squares, and of 2, the count of numbers.
+
+    The same as `krippendorff_alpha` with squared differences as distances, without a table of all numbers there are.
+    """
+    apart, both, squares, n = (sums[..., i] for i in range(4))
+    return 1 - _divide((n - 1) * apart, n * squares - both**2)
+
+
 def gwet_ac1(table: Array) -> Array:
     """(po - pe) / (1 - pe) with pe from how evenly the labels are used: high agreement on a rare class keeps it high.
 

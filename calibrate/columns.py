@@ -20,7 +20,7 @@ from generate.labels import VERDICTS
 from generate.problems import Problem
 from generate.solutions import Solution
 from generate.study import Study
-from judge.adjudication import Gold
+from judge.adjudication import SAME, Gold
 
 Rows = NDArray[np.intp]
 Small = NDArray[np.int8]
@@ -218,6 +218,12 @@ class Said:
     def tied(self) -> Bools:
         """Annotators tie on the verdict."""
         found: Bools = (self.verdict < 0) & (self.shares.sum(axis=1) > 0)
+        return found
+
+    @property
+    def tied_tags(self) -> Bools:
+        """(m, tags) annotators tie on the tag."""
+        found: Bools = np.abs(self.tags - 0.5) < SAME
         return found
 
     @property

@@ -35,7 +35,7 @@ from judge.program import problem_hash
 from judge.taxonomy import Taxonomy
 from judge.verdicts import Answer, Opinion, Verdict
 
-SHAPE = 4
+SHAPE = 5
 """Of metrics.json; a report in another shape is made anew."""
 Change = Literal["text", "problem", "gold"]
 """What has become another since a record was made."""

@@ -242,6 +242,10 @@ def _left_out(m: Material) -> Json:
             kind: [m.solutions.ids[row] for row in said.row[said.tied]]
             for kind, said in (("human", m.human), ("planted", m.planted))
         },
+        "unresolved_fallacies": {
+            kind: [m.solutions.ids[row] for row in said.row[said.tied_tags.any(axis=1)]]
+            for kind, said in (("human", m.human), ("planted", m.planted))
+        },
         "verdicts_without_solution": {name: j.unjoined for name, j in m.judges.items() if j.unjoined},
         "verdicts_of_changed_text": {name: x for name, j in m.judges.items() if (x := j.changed["text"])},
         "verdicts_of_changed_problem": {name: x for name, j in m.judges.items() if (x := j.changed["problem"])},

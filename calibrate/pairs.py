@@ -17,6 +17,7 @@ from calibrate.agreement import (
     cohen_kappa,
     f1,
     gwet_ac1,
+    interval_alpha,
     kendall,
     macro,
     mcc,
@@ -99,7 +100,11 @@ class Coded:
 
     @property
     def width(self) -> int:
-        return self.k * self.k + self.k
+        return self.width_of(self.k)
+
+    @staticmethod
+    def width_of(k: int) -> int:
+        return k * k + k
 
     @cached_property
     def sums(self) -> Sums:
@@ -376,7 +381,7 @@ def _correlations(problem: Codes, label: Array, judge: Array, empty: str, interv
         """As if a share u were guesses, which leaves 1 - u of the correlation."""
         return (1 - u, 1.0) if rising else (-1.0, u - 1)
 
-    figures = {}
+    figures = {"krippendorff_alpha": _interval_alpha(problem, label, judge, empty, why, intervals)}
     for name, formula in formulas.items():
         value = None if why or not sums.n else float(formula(sums.total))
         rising = value is not None and value > 0
@@ -385,26 +390,52 @@ def _correlations(problem: Codes, label: Array, judge: Array, empty: str, interv
     return figures
 
 
+def _interval_alpha(
+    problem: Codes, label: Array, judge: Array, empty: str, constant: str | None, intervals: Intervals
+) -> Estimate:
+    """Krippendorff's alpha of points as numbers. `constant`: why one side's points say little."""
+    used = np.unique(np.concatenate([label, judge]))
+    squares = np.stack([(label - judge) ** 2, label + judge, label**2 + judge**2, np.full(len(label), 2.0)], axis=-1)
+    sums = Sums(problem, squares)
+    why = why_undefined("chance", np.array([[len(label)]]), [f"{used[0]:g} points"]) if len(used) == 1 else None
+
+    def perfect(u: float) -> tuple[float, float]:
+        """As if a share u were as far apart as two can be, with the points as they are."""
+        return max(-1.0, 1 - u * float(np.ptp(used)) ** 2 / (2 * float(label.var()))), 1.0
+
+    never_apart = len(label) > 0 and not sums.total[0]
+    spread = perfect if never_apart else None
+    return intervals.figure(sums, interval_alpha, empty, why, constant, spread)
+
+
 def _fallacies(problem: Codes, label: Said, judge: Said, tags: Sequence[str], intervals: Intervals) -> Json:
+    """Where people tie on a tag there is no gold of it: the solution has no part in that tag's figures, and the tag none in
+    the solution's set."""
     labelled = label.tagged
     rows = labelled & judge.tagged
     empty = _empty(len(label), "fallacy tags", bool(labelled.any()))
-    at, a, b = problem[rows], label.tags[rows] > 0.5, judge.tags[rows] > 0.5
+    known = ~label.tied_tags[rows]
+    at, a, b = problem[rows], label.tags[rows] > 0.5, (judge.tags[rows] > 0.5) & known
     some = len(at) > 0
     union = (a | b).sum(axis=1)
     shared = np.divide((a & b).sum(axis=1), union, out=np.ones(len(at)), where=union > 0)  # two empty sets are the same
-    each = [
-        Coded(at, a[:, i].astype(np.int8), b[:, i].astype(np.int8), ("absent", "present"), empty)
-        for i in range(len(tags))
-    ]
-    joint = Sums.beside([*(coded.sums for coded in each), Sums(at, np.stack([shared, np.ones(len(at))], axis=-1))])
-    each = [replace(coded, among=(joint, i * coded.width)) for i, coded in enumerate(each)]
+    each = []
+    for i in range(len(tags)):
+        of = known[:, i]
+        why = "people tie on it wherever they annotate it" if some and not of.any() else empty
+        each.append(Coded(at[of], a[of, i].astype(np.int8), b[of, i].astype(np.int8), ("absent", "present"), why))
+    width = Coded.width_of(2)
+    # What nobody settled goes to a cell of its own, which no figure reads.
+    cells = [np.where(known[:, i], 2 * a[:, i] + b[:, i], width) for i in range(len(tags))]
+    parts = [Sums.of_cells(at, of, width + 1) for of in cells]
+    joint = Sums.beside([*parts, Sums(at, np.stack([shared, np.ones(len(at))], axis=-1))])
+    each = [replace(coded, among=(joint, i * (width + 1))) for i, coded in enumerate(each)]
     block: Json = {}
     for tag, coded in zip(tags, each, strict=True):
         figures = {
             **coded.one_class(1, intervals),
             "kappa": coded.chance_corrected(intervals, cohen_kappa, steps(2, 0)),
-            "prevalence": intervals.share(at, coded.label == 1, empty),
+            "prevalence": intervals.share(coded.problem, coded.label == 1, coded.empty),
         }
         block[tag] = _json(figures) | {"support": int(coded.label.sum())}
 

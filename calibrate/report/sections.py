@@ -585,6 +585,8 @@ def left_out(m: Json) -> Section:
         named("labels whose solution's text has changed since", who(out["labels_of_changed_text"])),
         named("solutions on whose verdict the human annotators tie", out["unresolved"]["human"]),
         named("solutions on whose verdict the planted labels tie", out["unresolved"]["planted"]),
+        named("solutions on some of whose fallacies the human annotators tie", out["unresolved_fallacies"]["human"]),
+        named("solutions on some of whose fallacies the planted labels tie", out["unresolved_fallacies"]["planted"]),
         *(
             named(f"verdicts of {j} whose solution is not in the study", x)
             for j, x in out["verdicts_without_solution"].items()

@@ -209,6 +209,7 @@ def test_unresolved_solutions_are_counted_and_enter_shares_in_part(make: Maker, 
         make.verdict(name, "correct", tags=[])
     m = metrics_of()
     assert m["left_out"]["unresolved"] == {"human": ["s"], "planted": []}
+    assert m["left_out"]["unresolved_fallacies"] == {"human": ["s"], "planted": []}
     gold = m["human_gold"]["overall"]
     assert gold["tied"] == 1
     found = {k: (gold[k]["value"], gold[k]["n"]) for k in ("correct", "partially_correct", "incorrect")}

@@ -253,6 +253,7 @@ def test_every_figure_equals_that_of_an_independent_library() -> None:
         "mae": sk.mean_absolute_error(x, y),
         "nmae": sk.mean_absolute_error(x, y) / 7,
         "bias": np.mean(y - x),
+        "krippendorff_alpha": krippendorff.alpha(np.stack([x, y]), level_of_measurement="interval"),
         "pearson": stats.pearsonr(x, y).statistic,
         "spearman": stats.spearmanr(x, y).statistic,
         "kendall": stats.kendalltau(x, y).statistic,
@@ -277,3 +278,54 @@ def test_every_figure_equals_that_of_an_independent_library() -> None:
         assert [found[k]["value"] for k in ("precision", "recall", "f1")] == pytest.approx(each[:3], abs=1e-9)
         assert found["kappa"]["value"] == pytest.approx(sk.cohen_kappa_score(s[:, i], t[:, i]), abs=1e-9)
         assert found["support"] == s[:, i].sum() and found["prevalence"]["value"] == pytest.approx(s[:, i].mean())
+
+
+def test_a_fallacy_on_which_people_tie_has_no_gold_and_no_part_in_agreement() -> None:
+    """Agreement is that of the rows that are settled, by scikit-learn; the tied tag is in no set."""
+    from sklearn import metrics as sk
+
+    rng = np.random.default_rng(0)
+    label, judge = rng.choice([0.0, 0.5, 1.0], (60, 3)), rng.integers(0, 2, (60, 3)).astype(float)
+    rows = [
+        (Gold("", tag_shares=dict(zip(TAGS, x, strict=True))), Gold("", tag_shares=dict(zip(TAGS, y, strict=True))))
+        for x, y in zip(label.tolist(), judge.tolist(), strict=True)
+    ]
+    block = compare(rows)["fallacies"]
+    for i, tag in enumerate(TAGS):
+        settled = label[:, i] != 0.5
+        a, b = label[settled, i], judge[settled, i]
+        expected = {
+            "precision": sk.precision_score(a, b),
+            "recall": sk.recall_score(a, b),
+            "f1": sk.f1_score(a, b),
+            "kappa": sk.cohen_kappa_score(a, b),
+            "prevalence": a.mean(),
+        }
+        assert {k: block[tag][k]["value"] for k in expected} == pytest.approx(expected, abs=1e-9)
+        assert block[tag]["kappa"]["n"] == block[tag]["prevalence"]["n"] == settled.sum()
+        assert block[tag]["support"] == a.sum()
+    settled = label != 0.5
+    assert block["micro_f1"]["value"] == pytest.approx(sk.f1_score(label[settled], judge[settled]), abs=1e-9)
+    x, y = label == 1, (judge == 1) & settled
+    assert block["jaccard"]["value"] == pytest.approx(
+        sk.jaccard_score(x, y, average="samples", zero_division=1), abs=1e-9
+    )
+    assert block["exact"]["value"] == pytest.approx(sk.accuracy_score(x, y), abs=1e-9)
+
+
+def test_a_fallacy_on_which_people_always_tie_says_so() -> None:
+    row = Gold("", tag_shares={"A": 0.5, "B": 1.0, "C": 0.0}), Gold("", tag_shares={"A": 1.0, "B": 1.0, "C": 0.0})
+    block = compare([row] * 12)["fallacies"]
+    assert block["A"]["kappa"] == {"value": None, "low": None, "high": None, "n": 0, "n_problems": 0, "method": "none",
+                                   "why": "people tie on it wherever they annotate it"}  # fmt: skip
+    assert block["macro_f1"]["value"] == 1 and block["macro_f1"]["over"] == 1
+
+
+def test_alpha_of_points_is_undefined_where_all_are_the_same_and_wide_where_a_judge_never_erred() -> None:
+    same = compare([(said("correct", 7.0), said("correct", 7.0))] * 12)["points"]["krippendorff_alpha"]
+    assert same["value"] is None and "both sides say only '7 points'" in same["why"]
+    perfect = compare([(said(None, float(i % 8)), said(None, float(i % 8))) for i in range(16)])
+    alpha = perfect["points"]["krippendorff_alpha"]
+    assert alpha["value"] == alpha["high"] == 1 and alpha["low"] < 0.5
+    constant = compare([(said(None, float(i % 8)), said(None, 7.0)) for i in range(16)])["points"]["krippendorff_alpha"]
+    assert constant["value"] < 0 and constant["degenerate"] == "the points of the judge are all equal"
