@@ -21,7 +21,8 @@ def with_model_of_last_run(argv: list[str]) -> tuple[list[str], str | None]:
     if keys & {*GROUPS, "show", "hydra"} or any(word in ("-h", "--help", "-m", "--multirun") for word in argv):
         return argv, None
     given = {_key(word): word.partition("=")[2].strip("'\"") for word in argv if "=" in word}
-    if given.get("program", "single") in WITHOUT_MODEL:
+    asks_anyway = given.get("ask_undecided", "false").lower() == "true"
+    if given.get("program", "single") in WITHOUT_MODEL and not asks_anyway:
         return argv, None
     try:
         study, _ = Study.existing(given.get("studies_dir", "studies"), given.get("study"))

@@ -256,14 +256,17 @@ def prompts_sent(program: Program, bench: Bench, case: Case, vote: Vote) -> list
 # --- the config of the run that judged --------------------------------------------------------------------------------
 
 
-def _runs(study: Study, judge_key: str) -> Iterator[dict[str, Any]]:
-    """The manifests of finished runs that judged under this key, newest first."""
+def _runs(study: Study, judge_key: str, ended_or_not: bool = False) -> Iterator[dict[str, Any]]:
+    """The manifests of finished runs that judged under this key, newest first; and of those that were stopped or are under
+    way, which do not say their key."""
     for file in sorted((study.path / "manifests").glob("judge-*.json"), reverse=True):
         try:
             content = json.loads(file.read_bytes())
         except ValueError:
             continue
-        if isinstance(content, dict) and content.get("judge_key") == judge_key:
+        if not isinstance(content, dict):
+            continue
+        if content.get("judge_key") == judge_key or (ended_or_not and content.get("finished", "") is None):
             yield content
 
 
@@ -277,13 +280,13 @@ def _no_config(study: Study, judge_key: str) -> str:
 
 
 def configs_of_runs(study: Study, judge_key: str, config_class: type[C]) -> Iterator[C]:
-    """The configs of finished runs that judged under this key, newest first.
+    """The configs of runs that judged under this key, or may have (they were stopped), newest first.
 
     A manifest may come from a stranger, so nothing in it is trusted: only classes that our own configs name are built, and
     what reads the environment is passed over. Whether such a config is the judge's is for its key to say.
     """
     own = {target for file in CONF.rglob("*.yaml") for target in _targets(yaml.safe_load(file.read_text("utf-8")))}
-    for run in _runs(study, judge_key):
+    for run in _runs(study, judge_key, ended_or_not=True):
         plain = run.get("config")
         if isinstance(plain, dict) and set(_targets(plain)) <= own and "${" not in json.dumps(plain):
             try:

@@ -50,6 +50,12 @@ def test_whoever_names_a_model_or_asks_none_gets_no_other(ran, argv):
     assert with_model_of_last_run(argv) == (argv, None)
 
 
+def test_the_undecided_answers_are_put_to_the_same_model_whatever_the_program(ran):
+    ran("judge", 1, ["model=served"])
+    argv = ["program=none", "ask_undecided=true"]
+    assert with_model_of_last_run(argv)[0] == [*argv, "model=served"]
+
+
 def test_a_damaged_or_foreign_manifest_is_passed_over(ran, tmp_path):
     ran("judge", 1, ["model=served"])
     for n, text in enumerate(

@@ -77,6 +77,9 @@ def test_a_prompt_that_would_come_out_otherwise_is_not_shown(stage, judged):
     manifest.write_text(manifest.read_text().replace("generate.models.Model", "os.mkdir"))
     done = stage("judge", "study=s", "show=s1")
     assert "It was run as `python -m judge study=s model=served model.id=m" in done.stdout and "1+1?" not in done.stdout
+    stopped = json.loads(manifest.read_text().replace("os.mkdir", "generate.models.Model"))  # as Ctrl-C leaves it
+    manifest.write_text(json.dumps({k: v for k, v in stopped.items() if k != "judge_key"} | {"finished": None}))
+    assert "What is 1+1?" in stage("judge", "study=s", "show=s1").stdout
     manifest.unlink()
     done = stage("judge", "study=s", "show=s1")
     assert "no finished run left one with this judge key" in done.stdout and "What is 1+1?" not in done.stdout
