@@ -23,6 +23,8 @@ from judge.prompt import OTHER, Call, material
 from judge.replies import Unparsed, read_decision, read_doubts, read_points, read_reply
 from judge.verdicts import Case, Reading
 
+NO_RUBRIC = "the problem has no rubric, and program.general_rubric is null"
+
 
 class Grade(dspy.Signature):  # type: ignore[misc]
     """Grade one solution of an olympiad problem."""  # replaced by the program's instructions, here and below
@@ -170,13 +172,20 @@ class ByRubric(dspy.Module):  # type: ignore[misc]
             return {**vars(said), "verdict": program.verdict_of_points(said.points)}
 
         self.grade = _asked("grade", Points, program, bench, read)
-        self.general_rubric = program.general_rubric
 
     def forward(self, **inputs: Any) -> Any:
+        self._check(inputs)
         return self.grade(**inputs)
 
     async def aforward(self, **inputs: Any) -> Any:
+        self._check(inputs)
         return await self.grade.acall(**inputs)
+
+    def _check(self, inputs: dict[str, Any]) -> None:
+        """Raises AdapterParseError where nothing says what earns points; no model is asked then, in training neither."""
+        if not inputs.get("rubric"):
+            cause = Unparsed("no_rubric", NO_RUBRIC)
+            raise AdapterParseError("ByRubric", self.grade.signature, "", str(cause)) from cause
 
 
 @contextmanager
@@ -186,8 +195,7 @@ def reading_with(program: Asking, module: dspy.Module, bench: Bench, engine: Eng
     async def read(case: Case, seed: int | None = None) -> Reading:
         inputs = program.inputs(case)
         if isinstance(program, Rubric) and not inputs.get("rubric"):
-            why = "the problem has no rubric, and program.general_rubric is null"
-            return Reading(error=Failure(kind="no_rubric", message=why))
+            return Reading(error=Failure(kind="no_rubric", message=NO_RUBRIC))
         with seeded(seed):
             said, replies, usage, error = await asked(module, inputs)
         last = replies[-1] if replies else None

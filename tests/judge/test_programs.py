@@ -7,6 +7,7 @@ import dspy
 import jsonschema
 import pytest
 import yaml
+from dspy.utils.exceptions import AdapterParseError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,6 +193,8 @@ def test_problems_without_guidelines_are_graded_by_the_general_ones_or_are_error
     assert without.judge_key(bench(taxonomy)) != of_conf("rubric").judge_key(bench(taxonomy))
     (record,) = judged(engine, taxonomy, by=without, problem=bare)
     assert record.error.kind == "no_rubric" and record.verdict is None and not engine.asked
+    with pytest.raises(AdapterParseError, match="no rubric"):  # as a training calls it
+        without.module(bench(taxonomy))(**without.inputs(Case(bare, SOLUTION)))
 
 
 @pytest.mark.parametrize(
