@@ -44,6 +44,7 @@ AT_ONCE = 4_000_000
 FEWEST_PROBLEMS = 10
 FEWEST_CASES = 10
 SAME = "every resample gives the same value"
+NEARLY_SAME = f"nearly {SAME}"
 SAME_WITHIN = 1e-9
 """Figures nearer to each other than this differ by rounding alone."""
 FEWEST_DEFINED = 0.5
@@ -320,7 +321,7 @@ class Intervals:
         interval = self._bootstrap(sums, formula, value, n_problems)
         if not isinstance(interval, str):
             return Estimate(value, *interval, n, n_problems, BOOTSTRAP)
-        if interval == SAME and without_spread is not None:
+        if interval in (SAME, NEARLY_SAME) and without_spread is not None:
             bounds = without_spread(wilson(0.0, n_problems, t_quantile(max(n_problems - 1, 1)))[1])
             if bounds is not None:
                 return Estimate(value, *bounds, n, n_problems, FROM_SHARE, warning=warning_of(n_problems))
@@ -344,6 +345,8 @@ class Intervals:
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = np.concatenate([formula(part) for part in sums.without_one()])
         low, high = np.quantile(figures, _bca_levels(value, figures, left_out, n_problems))
+        if high - low < SAME_WITHIN:  # the few that differ lie beyond the bounds
+            return NEARLY_SAME
         return float(low), float(high)
 
 

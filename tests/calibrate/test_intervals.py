@@ -204,3 +204,15 @@ def test_rows_of_very_different_weight_without_a_case_count_as_kishs_number() ->
     found = Intervals().share(np.arange(21), np.zeros(21), "", weights)
     kish = 119**2 / (99**2 + 20)
     assert found.high == pytest.approx(wilson(0.0, kish, float(stats.t.ppf(0.975, 20)))[1], abs=1e-12)
+
+
+def test_no_zero_width_where_nearly_all_resamples_give_one_value() -> None:
+    """Macro recall of a constant judge: 1/2 but where a class is not drawn."""
+    rows = np.zeros((40, 3))
+    rows[:6, 0] = rows[6:, 1] = 1
+
+    def mean_recall(sums: np.ndarray) -> np.ndarray:
+        return np.where(sums[..., 0] > 0, 0.5, 1.0)
+
+    found = Intervals(0, 2000).figure(Sums(np.arange(40), rows), mean_recall, "")
+    assert found.value == 0.5 and found.low is None and "nearly every resample" in str(found.why)
