@@ -189,7 +189,7 @@ def inverted(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") ->
     are scaled to sum 1. Intervals by the delta method.
 
     Refused, with the reason, for a judge that is no better than chance (the 95% interval of its informedness, the mean
-    chance of the right word scaled so that guessing gives 0, reaches 0), or that can hardly tell two classes apart.
+    chance of the right word beyond what guessing as often gives, so that guessing is 0, reaches 0), or that can hardly tell two classes apart.
     """
     weighted = _weighted(rows)
     weights, k, size, fl = weighted.weights, y.shape[1], rows.units.size, f[rows.labelled]
@@ -197,16 +197,16 @@ def inverted(rows: Rows, y: Array, f: Array, estimand: Estimand = "problems") ->
     if (borne == 0).any():
         return "no label bears one of the classes, so the judge's errors on it are not known"
     chances = (weights[:, None] * y).T @ fl / borne[:, None]
-    informed = (float(np.trace(chances)) - 1) / (k - 1)
-    of_row = (weights[:, None] * y / borne * (fl - np.diag(chances))).sum(axis=1) / (k - 1)
+    spoken = chances.sum(axis=1)  # below 1 where verdicts failed, which is no worse than guessing
+    informed = (float(np.trace(chances)) - float(spoken.mean())) / (k - 1)
+    apart = fl - np.diag(chances) - (fl.sum(axis=1, keepdims=True) - spoken) / k
+    of_row = (weights[:, None] * y / borne * apart).sum(axis=1) / (k - 1)
     p = count_of(rows.problem)
     variance = float((np.bincount(rows.problem, of_row) ** 2).sum()) * p / max(1, p - 1)
     half = t_quantile(max(1.0, p - 1)) * variance**0.5
     if informed - half <= 0:
-        return (
-            f"the judge is no better than chance: informedness {informed:.3f} "
-            f"(95% interval {informed - half:.3f} to {informed + half:.3f})"
-        )
+        interval = f" (95% interval {informed - half:.3f} to {informed + half:.3f})" if half > 1e-9 else ""
+        return f"the judge is no better than chance: informedness {informed:.3f}{interval}"
     if np.linalg.svd(chances, compute_uv=False)[-1] < LEAST_APART:
         return "the judge can hardly tell two of the classes apart, so its confusion matrix has no safe inverse"
     by_problem = weighted.sums(rows.units, f).sum(axis=1)

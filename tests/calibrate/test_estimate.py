@@ -93,3 +93,22 @@ def test_shares_below_zero_move_to_the_nearest_shares() -> None:
 
     assert _nearest_shares(np.array([1.1, 0.2, -0.3])) == pytest.approx([0.95, 0.05, 0.0])
     assert _nearest_shares(np.array([0.2, 0.3, 0.5])) == pytest.approx([0.2, 0.3, 0.5])
+
+
+def test_failures_alone_do_not_make_a_judge_no_better_than_chance() -> None:
+    """Right whenever it speaks, and silent on 7 of 10: the shares come back, for failures hang on no class."""
+    t = np.tile(np.repeat([0, 1, 2], 10), 20)
+    y = np.eye(3)[t]
+    f = y * (np.tile(np.arange(10), 60) < 3)[:, None]
+    rows = Rows(Units(np.arange(600) // 2, np.zeros(600, dtype=int)), np.arange(300), np.ones(300))
+    found = inverted(rows, y[:300], f)
+    assert not isinstance(found, str)
+    assert found.value == pytest.approx([1 / 3] * 3, abs=1e-9)
+
+
+def test_a_judge_that_says_one_thing_is_refused_without_an_interval_of_zero_width() -> None:
+    y = np.eye(3)[np.arange(300) % 3]
+    rows = Rows(Units(np.arange(300), np.zeros(300, dtype=int)), np.arange(150), np.ones(150))
+    assert inverted(rows, y[:150], np.tile([0.0, 0.0, 1.0], (300, 1))) == (
+        "the judge is no better than chance: informedness 0.000"
+    )
