@@ -300,6 +300,8 @@ def _explain(stage: str, error: Exception, folders: list[Path]) -> str:
         known = [k.rpartition(".")[2] for k in _knobs(stage, sys.argv[1:], folders) if k.rpartition(".")[0] == group]
         close = difflib.get_close_matches(last, known, n=1)
         hint = f"did you mean '{group}{dot}{close[0]}'?" if close else f"{group or stage} has: {', '.join(known)}"
+        if having := _having(name, folders):
+            hint = f"it belongs to {name.partition('.')[0]}={'|'.join(having)}"
         return f"unknown key '{name}'; {hint} (python -m {stage} --help shows all)"
     if match := re.search(r"Could not find '([^']+)'", text):
         name, _, option = match[1].rpartition("/")
@@ -351,6 +353,17 @@ def _chosen(stage: str, argv: list[str]) -> dict[str, str]:
 
 def _options(group: str, folders: list[Path]) -> list[str]:
     return sorted({f.stem for folder in [CONF, *folders] for f in (folder / _folder(group)).glob("*.yaml")})
+
+
+def _having(name: str, folders: list[Path]) -> list[str]:
+    """The options of its group that have a knob: `table` for `labels.path`."""
+    group, _, knob = name.partition(".")
+    return [
+        option
+        for option in _options(group, folders)
+        for files in [[_option_file(group, o, folders) for o in _with_parents(group, option, folders)]]
+        if any(knob in _dotted(yaml.safe_load(f.read_text(encoding="utf-8")) or {}) for f in files if f.exists())
+    ]
 
 
 def _folder(group: str) -> str:

@@ -52,6 +52,7 @@ def test_an_unknown_key_is_refused_with_a_suggestion(stage, name):
     ("words", "said"),
     [
         (["model=qwem"], ["model=qwem: there is no such model", "did you mean 'qwen'?"]),
+        (["engine.replicas=2", "model=smollm2"], ["unknown key 'engine.replicas'; it belongs to engine=ray"]),
         (["modle=qwen"], ["unknown key 'modle'", "'model'"]),
         (["model.sampling.temprature=1"], ["unknown key 'model.sampling.temprature'", "'model.sampling.temperature'"]),
         (["+model.sampling.temprature=1"], ["unknown key 'model.sampling.temprature'", "'temperature'"]),
