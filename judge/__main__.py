@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from generate.budget import Budget, Spending
 from generate.engines import Engine, EngineConfig
-from generate.journal import BadInput, Journal, key_of, text_hash
+from generate.journal import BadInput, key_of, text_hash
 from generate.labels import Finding, Judgement
 from generate.models import Model
 from generate.models import Recorded as RecordedModel
@@ -39,7 +39,7 @@ from judge.program import (
     verdict_key,
 )
 from judge.taxonomy import Taxonomy
-from judge.verdicts import Answer, Case, Fallacy, Opinion, Verdict, verdict_of
+from judge.verdicts import Answer, Case, Fallacy, Opinion, Verdict, leave_last, verdict_of
 from judge.voting import Combine, Voting, voted
 
 Counts = dict[str, Any]
@@ -299,16 +299,6 @@ class Task:
     case: Case
 
 
-V = TypeVar("V", Verdict, Opinion)
-
-
-def leave_last(journal: Journal[V], keys: list[str]) -> None:
-    """Reports take the judge key of a journal's last line: see to it that it is this run's, also where all stood there."""
-    last, own = journal.last(), next((r for k in reversed(keys) if (r := journal.get(k))), None)
-    if last and own and last.judge_key != own.judge_key:
-        journal.append(own)
-
-
 def judge_solutions(
     config: Config,
     program: Program,
@@ -374,6 +364,8 @@ def judge_names(config: Config, program: Program, bench: Bench) -> tuple[str, st
     if config.votes > 1:
         name += f"-x{config.votes}"
         key = key_of(judge=key, votes=config.votes, voting=config.voting(program).identity())
+    elif config.probabilities == "none" and not program.asks_model:  # what asks a model has none after one reading
+        key = key_of(judge=key, probabilities=config.probabilities)
     return name, key
 
 

@@ -16,7 +16,7 @@ from generate.stage import settings
 from generate.study import Study, describe
 from generate.work import make_newest
 from judge.program import problem_hash
-from judge.verdicts import Case, Reading, Verdict, verdict_of
+from judge.verdicts import Case, Reading, Verdict, leave_last, verdict_of
 from judge.voting import Voting, combined
 
 OWN_WORDS = ("program", "combine", "probabilities", "show", "mode")
@@ -165,6 +165,7 @@ def judge_as_panel(
             errors.update([record.error.kind] if record.error else [])
             counts.update([record.verdict] if record.verdict else [])
         make_newest(keys, journal)
+        leave_last(journal, keys)
         path = journal.path
     print(f"verdicts: {describe(counts)}; errors: {describe(errors)}; judged by no member: {unjudged} (in {path})")
     return {"judge": panel.name, "judge_key": key, "members": [vars(m) for m in members], "errors": dict(errors)}

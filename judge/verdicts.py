@@ -1,11 +1,11 @@
 """Verdict and Answer: what a judge says of a solution, and what the answer checker says of its final answer."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from generate.journal import Failure, Record, text_hash
+from generate.journal import Failure, Journal, Record, text_hash
 from generate.labels import VerdictName
 from generate.problems import Problem
 from generate.solutions import Solution, Usage
@@ -181,3 +181,13 @@ class Opinion(Record):
     reasoning: str | None = None
     raw: str | None = None
     usage: Usage | None = None
+
+
+V = TypeVar("V", Verdict, Opinion)
+
+
+def leave_last(journal: Journal[V], keys: list[str]) -> None:
+    """Reports take the judge key of a journal's last line: see to it that it is this run's, also where all stood there."""
+    last, own = journal.last(), next((r for k in reversed(keys) if (r := journal.get(k))), None)
+    if last and own and last.judge_key != own.judge_key:
+        journal.append(own)

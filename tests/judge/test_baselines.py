@@ -2,6 +2,7 @@
 cannot say."""
 
 import asyncio
+import json
 import random
 
 import pytest
@@ -239,6 +240,11 @@ def test_a_baseline_is_judged_once_again_only_for_new_labels_and_is_reported(sta
     written = file.read_bytes()
     again = stage("judge", "study=s", "program=tfidf")
     assert "24 there already, 0 to do" in again.stdout and file.read_bytes() == written
+
+    bare = stage("judge", "study=s", "program=tfidf", "probabilities=none")
+    assert "0 there already, 24 to do" in bare.stdout, bare.stderr
+    last = [json.loads(line) for line in file.read_text().splitlines()][-24:]
+    assert all(v["verdict"] and v["probabilities"] is None for v in last)
 
     other = verdicts | {"p0/0": "correct" if verdicts["p0/0"] != "correct" else "incorrect"}
     write_table(tmp_path / "t.csv", other, texts)

@@ -14,8 +14,8 @@ from generate.problems import Problem
 from generate.solutions import Solution, Usage
 from generate.stage import EngineGone
 from generate.study import Study
-from judge.panel import Panel
-from judge.verdicts import Case, Fallacy, Reading, verdict_of
+from judge.panel import Panel, judge_as_panel
+from judge.verdicts import Case, Fallacy, Reading, Verdict, verdict_of
 from judge.voting import Voting, combined, combined_points, combined_verdict, settled, vote_seed, voted
 from tests.conftest import Misbehaving, reply
 from tests.judge.test_grading import PROBLEM, SOLUTION, bench, program, said
@@ -236,6 +236,23 @@ def test_a_panel_lets_each_member_judge_in_its_own_process_and_combines_them(ser
     assert more.returncode == 0 and len(Misbehaving.asked) == asked + 2
     by_minimum = [r for r in kept(tmp_path) if r["judge"] == "panel"][2:]
     assert [r["verdict"] for r in by_minimum] == [I, I] and by_minimum[0]["judge_key"] != first["judge_key"]
+
+
+def test_a_panel_run_again_is_the_one_that_reports_take_though_another_judged_other_solutions_since(tmp_path):
+    study = Study(tmp_path)
+    cases = [Case(PROBLEM, SOLUTION.model_copy(update={"id": name})) for name in ("s1", "s2")]
+    for judge in "abc":
+        with study.journal("verdicts", judge, Verdict) as journal:
+            for case in cases:
+                names = {"key": f"{judge}{case.solution.id}", "id": f"{judge}/{case.solution.id}", "judge": judge}
+                journal.append(verdict_of(Reading(verdict=C), case, judge_key=judge, **names))
+
+    def panel(members, case):
+        return judge_as_panel(Panel(members=list(members)), study, study, [case], Voting(), [])["judge_key"]
+
+    first, other, again = panel("ab", cases[0]), panel("ac", cases[1]), panel("ab", cases[0])
+    assert first == again != other
+    assert [v.judge_key for v in study.every("verdicts", Verdict) if v.judge == "panel"][-1] == first
 
 
 def test_a_member_that_stops_stops_the_panel_and_what_is_done_is_kept(served, tmp_path):
