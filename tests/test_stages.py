@@ -293,7 +293,13 @@ def test_a_server_that_goes_away_ends_the_stage_in_one_line_and_journals_nothing
 def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(server, stage, tmp_path):
     Misbehaving.seconds = 0.3
     words = ["study=s", "model=served", "model.id=m", f"engine.base_url={server}", "samples=3", "in_flight=2"]
-    run = subprocess.Popen([sys.executable, "-m", "generate", *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [sys.executable, "-m", "generate", *words],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job may ignore it
+    )
     folder = tmp_path / "studies" / "s" / "solutions"
     deadline = time.monotonic() + 60
     while (

@@ -212,7 +212,7 @@ def over_http(arm: str, model: str, count: int, python: str) -> Result:
         done = subprocess.run(words, input=json.dumps(work), capture_output=True, text=True, env={**os.environ, **path})
         if done.returncode != 0:
             raise RuntimeError(done.stderr[-3000:])
-        result: Result = json.loads(done.stdout.splitlines()[-1])
+        result: Result = json.loads(next(x for x in reversed(done.stdout.splitlines()) if x.startswith("{")))
         queries = server.metric("prefix_cache_queries")
         cached = server.metric("prefix_cache_hits") / queries if queries else float("nan")
         return result | {"cached": cached, "completion": server.metric("generation_tokens")}
@@ -281,7 +281,7 @@ def measured(arm: str, model: str, count: int, pythons: dict[str, str]) -> Resul
     done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     if done.returncode != 0:
         raise RuntimeError(f"{arm}: {done.stderr[-3000:]}")
-    result: Result = json.loads(done.stdout.splitlines()[-1])
+    result: Result = json.loads(next(x for x in reversed(done.stdout.splitlines()) if x.startswith("{")))
     return result
 
 
