@@ -76,7 +76,9 @@ def run(config: Config, plain: dict[str, Any]) -> int:
     check_threshold(config.pass_threshold, material)
 
     settings = settings_of(config)
-    inputs = fingerprint(study, labels, settings | {"judges": config.judges, "fallacies": config.taxonomy.names})
+    how_split = splits.model_dump(exclude={"lockbox_openings"})
+    terms_given = {"judges": config.judges, "fallacies": config.taxonomy.names, "splits": how_split}
+    inputs = fingerprint(study, labels, settings | terms_given)
     known = report.known()
     if known is not None and not config.overwrite:
         if known.get("inputs") != inputs:

@@ -151,6 +151,17 @@ def test_openings_are_recorded_and_shown(sixty: Maker) -> None:
     assert "it is held against labels of the lockbox" in (sixty.study.path / "reports" / "b" / "report.md").read_text()
 
 
+def test_other_splits_make_another_report(sixty: Maker) -> None:
+    manifest(sixty, [])
+    words = ("study=s", "resamples=100", "page_solutions=0")
+    assert calibrate(sixty, *words).returncode == 0
+    assert "nothing has changed" in calibrate(sixty, *words).stdout
+    file = sixty.study.path / "splits.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"salt": "another"}))
+    refused = calibrate(sixty, *words)
+    assert refused.returncode == 2 and "is a report on other records or settings" in refused.stderr
+
+
 @pytest.fixture
 def good(make: Maker) -> Maker:
     for i in range(40):
