@@ -19,7 +19,7 @@ from calibrate.pairs import Missing, Terms
 from calibrate.report import Report
 from calibrate.report.sections import in_short
 from calibrate.report.terminal import terminal
-from calibrate.sample import Annotators, Design, draw, samples, write
+from calibrate.sample import Annotators, Design, draw, people_named, samples, write
 from calibrate.sample import Terms as SampleTerms
 from calibrate.splitting import Part, held_back, of_split, opened
 from generate.journal import BadInput
@@ -62,6 +62,8 @@ class Config(StageConfig):
 
 def run(config: Config, plain: dict[str, Any]) -> int:
     study, why = Study.existing(config.studies_dir, config.study)
+    if config.mode == "report":
+        check_no_sample(config)
     print(f"study {study.path} ({why})")
     if config.mode == "sample":
         return draw_sample(config, plain, study)
@@ -158,6 +160,14 @@ def draw_sample(config: Config, plain: dict[str, Any], study: Study) -> int:
         print(f"sheet: {file}")
     print(f"filled sheets come back with: python -m calibrate labels=table 'labels.path={files[0].parent}/*.csv'")
     return 0
+
+
+def check_no_sample(config: Config) -> None:
+    """Raises BadInput where a word that only a sample goes by is given without mode=sample."""
+    usual = {"n": 100, "annotators": people_named(3), "design": "random", "redraw": False}
+    for name in usual:
+        if getattr(config, name) != usual[name]:
+            raise BadInput(f"{name}: is of mode=sample, which draws solutions to label; say mode=sample as well")
 
 
 def check_threshold(threshold: float | None, material: Material) -> None:

@@ -341,7 +341,7 @@ def _held_against_others(who: People, i: int, verdict: Small, tags: Array) -> _H
     named, rest = who.tags[:, i], np.delete(who.tags, i, axis=1)
     heard = ~np.isnan(rest)
     share = np.where(heard, rest, 0).sum(axis=1) / np.maximum(heard.sum(axis=1), 1)
-    borne = share > 0.5
+    borne = np.where(share == 0.5, 0.5, share > 0.5)  # as with verdicts: where they tie, half borne and half not
     annotated = [heard.any(axis=(1, 2)), ~np.isnan(named).any(axis=1), ~np.isnan(tags).any(axis=1)]
     tagged: Bools = np.all(annotated, axis=0)
     if tags.shape[1] == 0:
@@ -351,7 +351,7 @@ def _held_against_others(who: People, i: int, verdict: Small, tags: Array) -> _H
         words = np.where(said < 0, k, said)
         cells = np.where(worded[:, None, None], reference[:, :, None] * (words[:, None, None] == np.arange(k + 1)), 0.0)
         claims = marks > 0.5
-        hits = np.stack([(borne & claims), (~borne & claims), (borne & ~claims)], axis=-1).sum(axis=1)
+        hits = np.stack([borne * claims, (1 - borne) * claims, borne * ~claims], axis=-1).sum(axis=1)
         return np.concatenate([cells.reshape(-1, CELLS), np.where(tagged[:, None], hits, 0.0)], axis=1)
 
     return _Half(side(verdict, tags), side(own, named), worded, tagged)

@@ -139,12 +139,11 @@ class Corrected:
     def interval(self, value: float, scores: Array, most: float) -> tuple[float, float]:
         """95% interval in Wilson's form: n is value (1 - value) / variance, at most `most`, and in the place of the normal
         quantile stands that of t. Its degrees of freedom come from those of the two parts of the variance, labelled
-        problems and others (Welch 1947, Biometrika 34:28). Those of the labelled part are twice what Satterthwaite's rule
-        gives, at most problems - 1: where few errors carry the variance the rule alone covers too much."""
+        problems (`degrees_of_freedom`) and others (Welch 1947, Biometrika 34:28)."""
         ours = scores if self.labelled is None else scores[self.labelled]
         others = scores[:0] if self.labelled is None else scores[~self.labelled]
         v1, v2 = float(np.square(ours).sum()) + self.floor, float(np.square(others).sum())
-        d1, d2 = 2 * degrees_of_freedom(ours, (len(ours) - 1) / 2), max(1.0, len(others) - 1)
+        d1, d2 = degrees_of_freedom(ours, len(ours) - 1), max(1.0, len(others) - 1)
         df = (v1 + v2) ** 2 / (v1**2 / d1 + v2**2 / d2) if v1 + v2 > 0 else d1
         return share_interval(value, v1 + v2, df, most, self.nearest)
 

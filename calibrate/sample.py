@@ -32,7 +32,7 @@ FILE = "sample.json"
 MOST_ANNOTATORS = 100
 
 
-def _people(value: object) -> object:
+def people_named(value: object) -> object:
     """How many annotators, as their names."""
     if isinstance(value, bool):
         raise ValueError("should be a number, or a list of names")
@@ -47,7 +47,7 @@ def _people(value: object) -> object:
     return value
 
 
-Annotators = Annotated[list[str], BeforeValidator(_people), Field(min_length=1, max_length=MOST_ANNOTATORS)]
+Annotators = Annotated[list[str], BeforeValidator(people_named), Field(min_length=1, max_length=MOST_ANNOTATORS)]
 
 
 class Drawn(Record):

@@ -147,6 +147,11 @@ class Table:
     scale: Literal["three", "binary"] = "three"
 
     def __post_init__(self) -> None:
+        for knob, path in (("path", self.path), ("judges_path", self.judges_path)):
+            if path is not None and not Path(path).is_file():
+                raise BadInput(f"{knob}: there is no file {path}")
+        if self.path is None and self.hub is None:
+            raise BadInput("path: must be given, such as dataset.path=FILE (CSV, TSV, JSONL or Parquet)")
         for knob, map_ in (("points_to_verdict", self.points_to_verdict), ("verdict_words", self.verdict_words)):
             names = map_ if knob == "points_to_verdict" else (map_ or {}).values()
             for name in names or ():
@@ -170,11 +175,6 @@ class Table:
         ]
         if needing and columns.solution_id is None:
             raise BadInput(f"columns.solution_id: must be given, since columns.{needing[0]} is about solutions")
-        for knob, path in (("path", self.path), ("judges_path", self.judges_path)):
-            if path is not None and not Path(path).is_file():
-                raise BadInput(f"{knob}: there is no file {path}")
-        if self.path is None and self.hub is None:
-            raise BadInput("path: must be given, such as dataset.path=FILE (CSV, TSV, JSONL or Parquet)")
 
     def read(self) -> Dataset:
         return self.of(

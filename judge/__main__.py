@@ -220,6 +220,8 @@ def check_program(config: Config, study: Study, solutions: dict[str, Solution], 
     if isinstance(config.program, Program):
         check_votes(config, config.program)
         config.program.check(bench_of(config, study))
+    if config.mode == "optimise" and config.retry_errors:
+        raise BadInput("retry_errors=true: is for mode=judge; in training a reply that fails scores 0, and is counted")
     if config.mode == "optimise" and (not isinstance(config.program, Trainable) or config.program.load is not None):
         raise BadInput(
             "mode=optimise trains a program that asks a model, as its config has it: program=single, without program.load"

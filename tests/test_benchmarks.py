@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = sorted(p for p in (ROOT / "scripts" / "bench").glob("*.py") if p.name != "show.py")
+SCRIPTS = sorted(p for p in (ROOT / "scripts" / "bench").glob("*.py") if p.name not in ("show.py", "environment.py"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)

@@ -1,6 +1,7 @@
 """engine=ray on a cluster of this machine, in a network namespace of its own: Ray listens on more than loopback."""
 
 import os
+import random
 import secrets
 import shlex
 import signal
@@ -52,32 +53,50 @@ def replicas(run: "subprocess.Popen[str]") -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("name", ["generate", pytest.param("judge", marks=pytest.mark.long)])
-def test_a_replica_that_is_killed_is_replaced_and_nothing_is_lost_or_done_twice(stage, tmp_path, name):
-    fast = config(tmp_path)
-    studies = {}
-    for study in ("one", "many"):
-        studies[study] = tmp_path / "studies" / study
-        words = ["model=recorded"] if name == "judge" else ["limit=1", "model=recorded"]
-        assert stage("generate", f"study={study}", *words).returncode == 0
-    more = ["samples=4"] if name == "generate" else []
-    assert stage(name, *fast, "study=one", *more, env=ENV).returncode == 0
-    run = start(tmp_path, name, "study=many", *TWO_FAST, *more, "in_flight=6")
-    folder = studies["many"] / ("solutions" if name == "generate" else "verdicts")
-    deadline = time.monotonic() + 120
-    while not any("smollm2" in f.name and f.read_bytes().count(b"\n") >= 12 for f in folder.glob("*.jsonl")):
-        assert run.poll() is None and time.monotonic() < deadline, (tmp_path / "stderr").read_text()
+@pytest.mark.parametrize(
+    ("name", "kills"),
+    [("generate", 5), *(pytest.param(name, 100, marks=pytest.mark.long) for name in ("generate", "judge"))],
+)
+def test_replicas_that_are_killed_at_random_moments_are_replaced_and_nothing_is_lost_or_done_twice(
+    stage, tmp_path, name, kills
+):
+    fast, many = config(tmp_path), kills > 10
+    studies = {study: tmp_path / "studies" / study for study in ("calm", "wild")}
+    samples = f"samples={60 if many else 6}"
+    for study in studies:
+        before = ["model=recorded", "limit=1"] if name == "generate" else [*fast, samples]
+        assert stage("generate", f"study={study}", *before, env=ENV).returncode == 0
+    more = [samples] if name == "generate" else ["models=[smollm2]"]
+    assert stage(name, *fast, "study=calm", *more, env=ENV).returncode == 0
+    run = start(tmp_path, name, "study=wild", *TWO_FAST, *more, f"in_flight={2 if many else 6}")
+    folder = studies["wild"] / ("solutions" if name == "generate" else "verdicts")
+
+    def records() -> int:
+        return sum(f.read_bytes().count(b"\n") for f in folder.glob("*.jsonl") if "smollm2" in f.name)
+
+    def still_running() -> bool:
+        assert time.monotonic() < deadline, (tmp_path / "stderr").read_text()
         time.sleep(0.05)
-    victims = replicas(run)
-    assert len(victims) == 2
-    victims[0].send_signal(signal.SIGKILL)
-    out, _ = run.communicate(timeout=180)
+        return run.poll() is None
+
+    deadline = time.monotonic() + 120
+    while still_running() and records() < 4:
+        pass
+    rng, killed = random.Random(f"{name} {kills}"), 0
+    deadline = time.monotonic() + 60 + 20 * kills
+    while still_running() and killed < kills:
+        if victims := replicas(run):  # one that starts may be hit as well
+            rng.choice(victims).send_signal(signal.SIGKILL)
+            killed += 1
+        time.sleep(rng.uniform(0, 4 if many else 2))
+    out, _ = run.communicate(timeout=300)
     stderr = (tmp_path / "stderr").read_text()
     assert run.returncode == 0, stderr
+    assert killed >= kills * 0.6, f"the work was done after {killed} kills"
     assert "warning: replica" in stderr and "is out" in stderr and "errors: none" in out
-    (file,) = (f for f in lines(studies["one"]) if "smollm2" in f)
-    assert lines(studies["many"])[file] == lines(studies["one"])[file]
-    assert len(lines(studies["many"])[file]) == (80 if name == "generate" else 75)
+    (file,) = (f for f in lines(studies["calm"]) if "smollm2" in f)
+    assert lines(studies["wild"])[file] == lines(studies["calm"])[file]
+    assert len(lines(studies["wild"])[file]) == (1200 if many else 120)
 
 
 @pytest.mark.long

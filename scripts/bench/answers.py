@@ -23,10 +23,11 @@ import statistics
 import subprocess
 import sys
 import time
-import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from environment import interpreter
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -240,23 +241,9 @@ def rewritings(gold: str, rng: random.Random) -> Iterator[str]:
 
 
 def inspect_python(given: str | None, *also: str) -> str | None:
-    """The interpreter of an environment that has Inspect AI, and `also` these; `None`, with a line that says why, where there
+    """The interpreter of an environment that has Inspect AI, and `also` these; null, with a line that says why, where there
     is none."""
-    if given is not None:
-        return given
-    name = "-".join(["inspect-0.3.285", *(re.sub(r"\W+", "-", a) for a in also)])
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "olympiad-judge" / name
-    python = folder / "bin" / "python"
-    if not (folder / "complete").is_file():
-        print(f"making an environment for Inspect AI in {folder} (once)", file=sys.stderr)
-        try:
-            venv.create(folder, with_pip=True, clear=True)
-            subprocess.run([str(python), "-m", "pip", "install", "-q", *INSPECT, *also], check=True, timeout=1800)
-            (folder / "complete").touch()
-        except (OSError, subprocess.SubprocessError) as error:
-            print(f"Inspect AI is left out: it can't be installed here ({error})", file=sys.stderr)
-            return None
-    return str(python)
+    return given or interpreter("Inspect AI", *INSPECT, *also)
 
 
 def main() -> int:

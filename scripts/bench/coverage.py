@@ -1,7 +1,7 @@
 """How often nominal 95% intervals hold the truth: those of human gold, and those of a judge's figures corrected by it.
 
-    python scripts/bench/coverage.py [--runs 5000] [--out FILE [--minutes 4]]    simulate; FILE keeps what is done
-    python scripts/bench/coverage.py --table FILE [--all]                        print what was simulated, by setting or all
+    python scripts/bench/coverage.py [--runs 5000] [--jobs 2] [--out FILE [--minutes 4]]    simulate; FILE keeps what is done
+    python scripts/bench/coverage.py --table FILE [--all]                print what was simulated, by setting or all
 
 Each run draws problems, several solutions of each, the humans' verdicts and the judge's, and hands them to the very
 functions that `python -m calibrate` uses. Verdicts are drawn from shares that differ between problems (Dirichlet) with
@@ -15,10 +15,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -221,6 +223,7 @@ def _range(values: list[float], form: Callable[[float], str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5000)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once (default: one a core)")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no cell after so many minutes")
     parser.add_argument("--out", type=Path, help="keep each setting here once it is done, and go on from there")
     parser.add_argument("--table", type=Path, help="only print what stands in this file")
@@ -230,18 +233,22 @@ def main() -> int:
     done = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
     if not args.table:
         known = {(Setting(**c["setting"]), c["rate"]) for c in done if c["runs"] == args.runs}
-        begun = time.monotonic()
-        for s, rate in itertools.product(SETTINGS, RATES):
-            if (s, rate) in known:
-                continue
-            if time.monotonic() - begun > 60 * args.minutes:
-                break
-            cells = simulate(s, rate, args.runs)
-            if path:
-                with path.open("a") as out:
-                    out.writelines(json.dumps(cell) + "\n" for cell in cells)
-            print(f"{s}; {rate}:", *(f"{c['judge']} {c['corrected']:.3f}" for c in cells), file=sys.stderr)
-            done += cells
+        wanted = [pair for pair in itertools.product(SETTINGS, RATES) if pair not in known]
+        with ProcessPoolExecutor(args.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+            begun, under_way = time.monotonic(), dict[Future[list[dict[str, Any]]], str]()
+            while wanted or under_way:
+                while wanted and len(under_way) < args.jobs and time.monotonic() - begun <= 60 * args.minutes:
+                    s, rate = wanted.pop(0)
+                    under_way[pool.submit(simulate, s, rate, args.runs)] = f"{s}; {rate}"
+                if not under_way:
+                    break
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    name, cells = under_way.pop(future), future.result()
+                    if path:
+                        with path.open("a") as out:
+                            out.writelines(json.dumps(cell) + "\n" for cell in cells)
+                    print(f"{name}:", *(f"{c['judge']} {c['corrected']:.3f}" for c in cells), file=sys.stderr)
+                    done += cells
     done = [c for c in done if args.table or c["runs"] == args.runs]
     if done:
         show(done, args.all)

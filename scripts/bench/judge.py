@@ -329,7 +329,7 @@ def main() -> int:
                     print(json.dumps({"run": turn + 1, "arm": arm, **found}), file=file)
     rates = {arm: median([r["solutions"] / r["seconds"] for r in rows]) for arm, rows in results.items()}
     rows = [
-        (arm, f"{rates[arm]:.3f}", f"{rates['ours'] / rates[arm]:.2f}" if "ours" in rates else "",
+        (arm, f"{rates[arm]:.3f}", f"{rates['ours'] / rates[arm]:.3f}" if "ours" in rates else "",
          f"{median([r['completion'] / r['solutions'] for r in results[arm]]):.0f}", f"{100 * median([r['cached'] for r in results[arm]]):.0f}%")
         for arm in arms
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import statistics
@@ -21,14 +22,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def machine(*packages: str) -> str:
-    """One line: the processor, cores, memory, system, Python, the versions of the given packages, and the day."""
+    """One line: the processor, cores, memory, system, Python, the versions of those packages that are installed, the day."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     versions = []
     for package in packages:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             versions.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            versions.append(f"{package} not installed")
     parts = [f"{_processor()}, {os.cpu_count()} cores, {memory:.0f} GiB", f"{platform.system()} {platform.machine()}"]
     parts += [f"Python {platform.python_version()}", *versions, time.strftime("%Y-%m-%d", time.gmtime())]
     return "Measured on: " + "; ".join(parts) + "."

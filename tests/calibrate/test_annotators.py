@@ -182,9 +182,10 @@ def test_the_ceiling_of_fallacies(make: Maker) -> None:
     block = ceiling(told.people, told.judge, TERMS, INTERVALS)
     judge, human = [], []
     for a in range(3):
-        ref = np.delete(tags[:, :3], a, axis=1).mean(axis=1) > 0.5
-        judge.append(f1_score(ref.ravel(), tags[:, -1].ravel()))
-        human.append(f1_score(ref.ravel(), tags[:, a].ravel()))
+        borne = np.delete(tags[:, :3], a, axis=1).mean(axis=1).ravel()  # where the two tie, half a case of each
+        twice = np.repeat([1, 0], borne.size), np.concatenate([borne, 1 - borne])
+        judge.append(f1_score(twice[0], np.tile(tags[:, -1].ravel(), 2), sample_weight=twice[1]))
+        human.append(f1_score(twice[0], np.tile(tags[:, a].ravel(), 2), sample_weight=twice[1]))
     assert block["judge"]["fallacy_micro_f1"]["value"] == pytest.approx(np.mean(judge), abs=1e-9)
     assert block["annotators"]["fallacy_micro_f1"]["value"] == pytest.approx(np.mean(human), abs=1e-9)
     assert block["judge"]["accuracy"]["value"] is None and block["judge"]["accuracy"]["why"]

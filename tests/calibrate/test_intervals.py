@@ -90,7 +90,7 @@ def test_strata_that_hold_whole_problems_narrow_the_interval() -> None:
 
 def test_degrees_of_freedom_fall_where_few_problems_carry_the_variance() -> None:
     assert degrees_of_freedom(np.array([1.0, -1] * 10), 19) == 19
-    assert degrees_of_freedom(np.array([3.0, -3] + [0.1, -0.1] * 9), 19) == pytest.approx(2 / (0.5 - 0.05), rel=0.05)
+    assert degrees_of_freedom(np.array([3.0, -3] + [0.1, -0.1] * 9), 19) == pytest.approx(4 / (0.5 - 0.05), rel=0.05)
     assert degrees_of_freedom(np.zeros(5), 4) == 4
 
 

@@ -331,6 +331,13 @@ def test_a_sample_that_cannot_be_drawn_is_one_line_and_exit_code_2(
     assert not (unlabelled.study.path / "samples").exists()
 
 
+@pytest.mark.parametrize("word", ["n=30", "annotators=[ann]", "design=stratified", "redraw=true"])
+def test_a_word_about_a_sample_without_mode_sample_is_refused(unlabelled: Maker, word: str) -> None:
+    run = calibrate(unlabelled, "study=s", word)
+    assert run.returncode == 2 and len(run.stderr.splitlines()) == 1 and "say mode=sample as well" in run.stderr, run
+    assert not (unlabelled.study.path / "reports").exists()
+
+
 def test_sheets_are_read_by_our_own_reader(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes(sheet(["a", "b"], [['=1\n"x",\r\n\'', "2"]]))

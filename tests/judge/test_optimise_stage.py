@@ -134,5 +134,7 @@ def test_only_a_program_that_asks_a_model_can_be_trained(stage, school):
     assert done.returncode == 2 and "mode=optimise trains a program that asks a model" in done.stderr
     done = stage("judge", *school, "mode=optimise")
     assert done.returncode == 2 and "training.labels=planted" in done.stderr and done.stderr.count("\n") == 1
+    done = stage("judge", *school, *TRAIN, "retry_errors=true")
+    assert done.returncode == 2 and "retry_errors=true: is for mode=judge" in done.stderr
     done = stage("judge", *school, "program.load=nothing")
     assert done.returncode == 2 and "no such trained program; there are: none" in done.stderr
