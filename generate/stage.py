@@ -86,7 +86,7 @@ def launch(
     """
     argv = sys.argv[1:]
     try:
-        _refuse_unknown_flags(argv)
+        argv = _flags_last(argv)
         folders = _user_folders(argv)
         sweeping = _sweeps(argv)
         if any(a in ("--help", "-h") for a in argv):
@@ -157,19 +157,27 @@ FLAGS = {"--help": "-h", "--hydra-help": "", "--version": "", "--cfg": "-c", "--
 WITH_VALUE = ("--cfg", "--package", "--config-path", "--config-name", "--config-dir")
 
 
-def _refuse_unknown_flags(argv: list[str]) -> None:
+def _flags_last(argv: list[str]) -> list[str]:
+    """The words, then the options: argparse takes no words after an option that stands among them. Refuses what is no
+    option of Hydra's."""
+    words, flags = [], []
     value_expected = False
     for arg in argv:
         name = arg.partition("=")[0]
-        if value_expected or not arg.startswith("-") or re.match(r"-\d", arg):
+        if value_expected:
+            flags.append(arg)
             value_expected = False
-            continue
-        full = name if name in FLAGS else next((f for f, short in FLAGS.items() if short and short == name), None)
-        if full is None:
-            raise BadInput(f"unknown option {name}{_suggest(name, list(FLAGS))} (a knob is set as KNOB=VALUE)")
-        value_expected = full in WITH_VALUE and "=" not in arg
+        elif not arg.startswith("-") or re.match(r"-\d", arg):
+            words.append(arg)
+        else:
+            full = name if name in FLAGS else next((f for f, short in FLAGS.items() if short and short == name), None)
+            if full is None:
+                raise BadInput(f"unknown option {name}{_suggest(name, list(FLAGS))} (a knob is set as KNOB=VALUE)")
+            flags.append(arg)
+            value_expected = full in WITH_VALUE and "=" not in arg
     if value_expected:
         raise BadInput(f"{argv[-1]} wants a value")
+    return words + flags
 
 
 def _user_folders(argv: list[str]) -> list[Path]:

@@ -65,7 +65,7 @@ def test_replicas_that_are_killed_at_random_moments_are_replaced_and_nothing_is_
     samples = f"samples={60 if many else 6}"
     for study in studies:
         before = ["model=recorded", "limit=1"] if name == "generate" else [*fast, samples]
-        assert stage("generate", f"study={study}", *before, env=ENV).returncode == 0
+        assert stage("generate", *before, f"study={study}", env=ENV).returncode == 0
     more = [samples] if name == "generate" else ["models=[smollm2]"]
     assert stage(name, *fast, "study=calm", *more, env=ENV).returncode == 0
     run = start(tmp_path, name, "study=wild", *TWO_FAST, *more, f"in_flight={2 if many else 6}")
