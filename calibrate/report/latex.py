@@ -27,8 +27,8 @@ ESCAPES = {
 }
 MINUS = re.compile(r"(?<![^\s(])-\{\}(?=\d)")
 """A hyphen that is the sign of a number."""
-WIDE = 100
-"""Characters of a line beyond which a table is shrunk to the width of the text."""
+FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
+"""A table wider than the text is shrunk to its width."""
 NUMBER = re.compile(r"[-+]?[\d.,]+%?\*?")
 
 
@@ -50,20 +50,18 @@ def escape(text: str) -> str:
 def _table(section: Section, number: int) -> str:
     columns = "".join("r" if _numbers(column) else "l" for column in zip(*section.rows, strict=True))
     label = re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-")[:40]
-    widths = [max(map(len, column)) for column in zip(section.header, *section.rows, strict=True)]
-    shrunk = r"\resizebox{\linewidth}{!}{" if sum(widths) + 2 * len(widths) > WIDE else ""
     lines = [
         r"\begin{table}[htbp]",
         r"  \centering\small",
         rf"  \caption{{{escape(section.title)}}}",
-        rf"  \label{{tab:calibrate-{number}-{label}}}",
-        rf"  {shrunk}\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
+        rf"  \label{{tab:calibrate-{number}-{label}}}\par\smallskip",
+        rf"  {FITTED}\begin{{tabular}}{{@{{}}{columns}@{{}}}}",
         r"    \toprule",
         f"    {_line(section.header)}",
         r"    \midrule",
         *(f"    {_line(row)}" for row in section.rows),
         r"    \bottomrule",
-        r"  \end{tabular}" + ("}" if shrunk else ""),
+        r"  \end{tabular}}",
         *(rf"  \par\smallskip\footnotesize {escape(text)}" for text in section.text),
         r"\end{table}",
     ]

@@ -170,8 +170,18 @@ def harness(options: argparse.Namespace) -> dict[str, Any]:
         prompts = Path(folder) / "prompts.jsonl"
         prompts.write_text("".join(json.dumps({"prompt": c[-1]["content"]}) + "\n" for c in given.chats))
         drawn = given.model.sampling
-        sampling = {"temperature": drawn.temperature, "top_p": drawn.top_p, "top_k": drawn.top_k or 0, "min_p": drawn.min_p}
-        sampling |= {"presence_penalty": drawn.presence_penalty, "do_sample": True, "max_gen_toks": options.tokens, "until": []}
+        sampling = {
+            "temperature": drawn.temperature,
+            "top_p": drawn.top_p,
+            "top_k": drawn.top_k or 0,
+            "min_p": drawn.min_p,
+        }
+        sampling |= {
+            "presence_penalty": drawn.presence_penalty,
+            "do_sample": True,
+            "max_gen_toks": options.tokens,
+            "until": [],
+        }
         task = {
             "task": "olympiad",
             "dataset_path": "json",
