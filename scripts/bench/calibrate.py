@@ -44,8 +44,9 @@ MODELS = ["alpha", "beta", "gamma", "delta"]
 PER_PROBLEM, LABELLED, RESAMPLES = 20, 0.1, 1000
 
 
-def make_study(path: Path, n: int, seed: int = 0) -> None:
-    """Writes the records of n solutions, as the stages write them."""
+def make_study(path: Path, n: int, annotators: int = 1, seed: int = 0) -> None:
+    """Writes the records of n solutions, as the stages write them, with n / 10 labels. Several annotators label the same
+    solutions, and are wrong about one in ten."""
     rng = random.Random(seed)
     for name in ("solutions", "verdicts", "labels", "answers", "manifests"):
         (path / name).mkdir(parents=True, exist_ok=True)
@@ -80,9 +81,10 @@ def make_study(path: Path, n: int, seed: int = 0) -> None:
                 fallacies=None if error else [{"tag": t, "quote": "the rest follows", "start": 40, "end": 56,
                                                "explanation": "Nothing is shown."} for t in named],
                 reasoning="It states a case and calls it general.")  # fmt: skip
-            if rng.random() < LABELLED:
-                put("labels/people-000000", solution_id=solution, annotator="ann", verdict=VERDICTS[truth],
-                    points=float((0, rng.randrange(1, 6), 7)[truth]), max_points=7.0, fallacies=borne,
+            for who in range(annotators if rng.random() < LABELLED / annotators else 0):
+                word = truth if annotators == 1 or rng.random() < 0.9 else rng.randrange(3)
+                put("labels/people-000000", solution_id=solution, annotator=f"ann{who}", verdict=VERDICTS[word],
+                    points=float((0, rng.randrange(1, 6), 7)[word]), max_points=7.0, fallacies=borne,
                     text_hash=hashed)  # fmt: skip
             if gold is not None:
                 outcome = rng.choices(("equal", "different", "undecided"), (60, 35, 5))[0]
@@ -170,17 +172,19 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     asked.add_argument("--folder", type=Path, help="where the studies are made; by default a temporary folder")
+    asked.add_argument("--annotators", type=int, default=1, help="of each labelled solution; several: Dawid-Skene decides")
     asked.add_argument("--loop", type=int, default=20, help="resamples of scikit-learn's loop that are run")
     asked.add_argument("--no-loop", action="store_true")
     words = asked.parse_args()
     folder = words.folder or Path(tempfile.mkdtemp(prefix="bench-calibrate-"))
+    adjudicated = ["adjudication.method=dawid_skene"] if words.annotators > 1 else []
     found = []
     try:
         for n in words.sizes:
             if not (folder / f"n{n}").is_dir():
-                make_study(folder / f"n{n}", n)
+                make_study(folder / f"n{n}", n, words.annotators)
             for page in (0, 5000):
-                seconds, cpu, memory = run_stage(folder, f"n{n}", f"page_solutions={page}")
+                seconds, cpu, memory = run_stage(folder, f"n{n}", f"page_solutions={page}", *adjudicated)
                 found.append([f"{n:,}", f"{int(n * LABELLED):,}", "yes" if page else "no", f"{seconds:.1f}",
                               f"{cpu:.1f}", f"{1e6 * cpu / n:.0f}", f"{memory:.2f}"])  # fmt: skip
                 print(found[-1], file=sys.stderr, flush=True)
