@@ -172,7 +172,9 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     asked.add_argument("--folder", type=Path, help="where the studies are made; by default a temporary folder")
-    asked.add_argument("--annotators", type=int, default=1, help="of each labelled solution; several: Dawid-Skene decides")
+    asked.add_argument(
+        "--annotators", type=int, default=1, help="of each labelled solution; several: Dawid-Skene decides"
+    )
     asked.add_argument("--loop", type=int, default=20, help="resamples of scikit-learn's loop that are run")
     asked.add_argument("--no-loop", action="store_true")
     words = asked.parse_args()
