@@ -13,6 +13,10 @@ Positive = Annotated[Number, Field(gt=0)]
 Price = Annotated[Number, Field(ge=0)]
 
 
+FIRST_CALLS = 8
+"""With a budget of tokens or cost, the calls that are under way before one has been answered."""
+
+
 @settings
 class Budget:
     """`budget` in conf/generate.yaml and conf/judge.yaml. Null: no limit. It holds for one run; the next begins anew."""
@@ -85,6 +89,12 @@ class Spending:
             self.requests += 1
             self.under_way += begins_call
 
+    def unknown(self) -> bool:
+        """Whether a call should wait until one has been answered: how much a call takes is not known, and the budget is
+        of that."""
+        priced = self.budget.tokens is not None or self.budget.cost is not None
+        return priced and not self.answered and self.under_way >= FIRST_CALLS
+
     def begin(self) -> None:
         """A call begins, with its first request."""
         self.request(begins_call=True)
@@ -94,8 +104,8 @@ class Spending:
         with self._lock:
             self.under_way -= 1
             self.answered += 1
-            self.prompt_tokens += prompt_tokens or 0
-            self.completion_tokens += completion_tokens or 0
+            self.prompt_tokens += max(0, prompt_tokens or 0)
+            self.completion_tokens += max(0, completion_tokens or 0)
 
     def about(self) -> dict[str, Any]:
         """For the manifest."""

@@ -73,6 +73,14 @@ class StageConfig(BaseModel):
     studies_dir: str = "studies"
 
 
+class JobEnded(Exception):
+    """A job of a sweep ended with an exit code other than 0; it has said why itself."""
+
+    def __init__(self, code: int):
+        super().__init__(code)
+        self.code = code
+
+
 C = TypeVar("C", bound=StageConfig)
 
 
@@ -116,6 +124,8 @@ def launch(
             entered = True
             # for the manifest as it was written: what `${oc.env:...}` stands for may be a secret
             code = run(checked, OmegaConf.to_container(cfg, resolve=False)) or DONE  # type: ignore[arg-type]
+            if sweeping and code != DONE:
+                raise JobEnded(code)
         except BaseException as error:  # carried round Hydra, which would print a paragraph of its own
             if sweeping:
                 raise
@@ -130,6 +140,9 @@ def launch(
         return code
     except BadInput as error:
         return _say(stage, error, BAD)
+    except JobEnded as error:
+        where = f"{_studies(argv)}/.sweeps/.submitit"
+        return _say(stage, f"a job ended with exit code {error.code}; what the jobs printed is in {where}", error.code)
     except EngineGone as error:
         return _say(stage, f"{error} What was done is kept: run the same command again to go on.", BROKEN)
     except KeyboardInterrupt:

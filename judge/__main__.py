@@ -313,7 +313,11 @@ def judge_solutions(
     (name, judge_key), trained = judge_names(config, program, bench), compiled.mark(bench.study, load_of(program))
     cases = cases_of(home, problems, solutions, program.needs_text)
     tasks = [Task(verdict_key(judge_key, c.solution.id, program.shown(c)), c) for c in cases]
-    without_text = len(solutions) - len(tasks)
+    homeless = sum(s.problem_id not in problems for s in solutions.values())
+    without_text = len(solutions) - len(tasks) - homeless
+    if homeless:
+        wanting = f"the problem of {homeless} solutions is not in {bench.study.path / 'problems.jsonl'}, and they are not judged"
+        print(f"warning: {wanting}; shard 0 of generate writes it: run that first", file=sys.stderr)
     own = sum(s.model in (bench.model.name, bench.model.id) for s in solutions.values()) if bench.model else 0
     if own:
         warning = f"{name} judges {own} solutions that its own model wrote; models are known to favour their own"
@@ -356,7 +360,7 @@ def judge_solutions(
     if errors:
         print("errors are kept as records, and are no verdicts; retry_errors=true runs them again")
     return {"judge": name, "judge_key": judge_key, "tokens": tokens, "judged": new, "there_already": done,
-            "without_text": without_text, "own_solutions": own, "errors": dict(errors), "votes_saved": saved}  # fmt: skip
+            "without_text": without_text, "without_problem": homeless, "own_solutions": own, "errors": dict(errors), "votes_saved": saved}  # fmt: skip
 
 
 def judge_names(config: Config, program: Program, bench: Bench) -> tuple[str, str]:

@@ -29,6 +29,8 @@ class FaultServer:
     def __init__(self, answer: Callable[[str, int], str] = lambda item, attempt: "fine", models: int = 200):
         self.answer = answer
         self.models = models
+        self.after = "1"
+        """What Retry-After says."""
         self.attempts: Counter[str] = Counter()
         self.times: list[float] = []
         self.most_at_once = self.at_once = 0
@@ -71,7 +73,14 @@ class FaultServer:
                 length = re.search(rb"content-length: *(\d+)", head, re.I)
                 body = await reader.readexactly(int(length[1])) if length else b""
                 if head.startswith(b"GET"):
-                    self._send(writer, self.models, b'{"data":[{"id":"m"}]}')
+                    if self.models == 302:  # round and round
+                        self._send(writer, 302, b"", extra="Location: /v1/models\r\n")
+                    elif self.models == 299:  # compressed, it says
+                        self._send(writer, 200, b"no gzip", extra="Content-Encoding: gzip\r\n")
+                    elif self.models == 298:  # without an end
+                        writer.write(b"HTTP/1.1 200 X\r\nContent-Length: 1000\r\n\r\n")
+                    else:
+                        self._send(writer, self.models, b'{"data":[{"id":"m"}]}')
                     continue
                 item = json.loads(body)["messages"][-1]["content"]
                 attempt = self.attempts[item]
@@ -108,7 +117,7 @@ class FaultServer:
         elif how == "big-junk":
             self._send(writer, 200, b"x" * BIG)
         elif how.isdigit() or how.endswith("-after"):
-            after = "Retry-After: 1\r\n" if how.endswith("-after") else ""
+            after = f"Retry-After: {self.after}\r\n" if how.endswith("-after") else ""
             self._send(writer, int(how[:3]), b'{"error":{"message":"not now"}}', extra=after)
         elif how == "reset":
             linger = struct.pack("ii", 1, 0)
@@ -134,6 +143,8 @@ class FaultServer:
             writer.write(b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + fine[:20] + b"\r\n")
             await writer.drain()
             return False
+        elif how.startswith("{"):  # this message
+            self._send(writer, 200, f'{{"choices":[{{"message":{how},"finish_reason":"stop"}}]}}'.encode())
         elif how == "empty":
             self._send(writer, 200, b"")
         elif how == "malformed":

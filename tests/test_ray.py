@@ -139,6 +139,15 @@ def test_the_pool_does_the_same_work_as_one_engine_and_asks_for_the_gpus_that_a_
     assert pool.each() == Vllm(pipeline_parallel_size=2)
 
 
+def test_a_replica_that_no_machine_can_hold_is_told_at_once(tmp_path):
+    run = start(
+        tmp_path, "generate", "study=s", "engine=ray", "engine.gpus=64", "engine.replica={_target_:tests.fast.Fast}"
+    )
+    run.communicate(timeout=120)
+    last = (tmp_path / "stderr").read_text().strip().splitlines()[-1]
+    assert run.returncode == 1 and "a replica wants engine.gpus=64 and engine.cpus=1, and no machine" in last
+
+
 def test_a_cluster_that_is_not_there_ends_the_stage_in_one_line(tmp_path):
     run = start(tmp_path, "generate", "study=s", "engine=ray", "engine.gpus=0", "engine.address=127.0.0.1:9",
                 "engine.replica={_target_:tests.fast.Fast}")  # fmt: skip

@@ -107,6 +107,24 @@ def test_a_job_that_fails_makes_the_sweep_fail_with_its_reason(stage, tmp_path):
     assert done.returncode == 2 and "topics: no problem has the topic 'astrology'" in done.stderr
 
 
+def test_a_sweep_ends_as_its_jobs_do(stage, tmp_path):
+    done = sweep(stage, "generate", tmp_path, "study=s", "model.name=a,b", "budget.requests=3")
+    assert done.returncode == 3 and "a job ended with exit code 3" in done.stderr and "all jobs" not in done.stdout, (
+        done
+    )
+    assert len(list(Study(tmp_path / "studies" / "s").every("solutions", Solution))) == 2 * 3 + 75
+
+
+def test_a_judge_that_finds_no_problems_says_that_shard_0_was_not_run(stage, tmp_path):
+    choose = config(tmp_path)
+    for name in ("generate", "judge"):
+        done = stage(name, *choose, "study=s", "shard.count=2", "shard.index=1", env=ENV)
+        assert done.returncode == 0, done.stderr
+    assert (
+        "run that first" in done.stderr and "0 solutions to judge" in done.stdout and " 0 without a text" in done.stdout
+    )
+
+
 def test_the_presets_make_a_job_that_slurm_takes(stage):
     import yaml
     from submitit.slurm.slurm import SlurmExecutor, _make_sbatch_string

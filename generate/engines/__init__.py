@@ -100,6 +100,8 @@ class Engine:
         raise NotImplementedError
 
     async def _counted(self, chat: Chat, sampling: Sampling) -> Reply:
+        while self.spending.unknown():
+            await asyncio.sleep(0.02)
         self.spending.begin()
         reply = None
         try:

@@ -44,6 +44,10 @@ class Member:
     out_until: float = 0.0
     silent_since: float | None = None
     """From when on it could not be reached; null: it could, the last time."""
+    failing_since: float | None = None
+    """From when on every answer was a failure; null: the last one was none."""
+    refusals: int = 0
+    """Requests running that it forbade, without a success between them."""
     gone: str | None = None
     """Why it will take no call any more."""
     why: str = ""
@@ -51,6 +55,12 @@ class Member:
 
     def __post_init__(self) -> None:
         self.room = self.limit
+
+    def useless_for(self, now: float) -> float:
+        """Seconds for which it could not be reached, or gave nothing but failures and has been taken out for that; 0
+        while a call that may yet succeed is under way."""
+        failing = self.failing_since if self.rests and not self.in_flight else None
+        return now - min((t for t in (self.silent_since, failing) if t is not None), default=now)
 
 
 M = TypeVar("M", bound=Member)
@@ -62,7 +72,7 @@ class Pool(Generic[M]):
 
     members: Sequence[M]
     patience: float
-    """Seconds after which members that all are out of reach are given up."""
+    """Seconds after which members that all are out of reach, or only fail, are given up."""
     _waiting: deque["asyncio.Future[None]"] = field(default_factory=deque)
 
     @contextlib.asynccontextmanager
@@ -89,8 +99,9 @@ class Pool(Generic[M]):
         there = [m for m in self.members if m.gone is None]
         if not there:
             raise EngineGone("; ".join(dict.fromkeys(str(m.gone) for m in self.members)))
-        if all(m.silent_since is not None and now - m.silent_since >= self.patience for m in there):
-            raise EngineGone(f"out of reach for {self.patience:g} s: {'; '.join(dict.fromkeys(m.why for m in there))}.")
+        if all(m.useless_for(now) >= self.patience for m in there):
+            what = "out of reach" if all(m.silent_since is not None for m in there) else "nothing but failures"
+            raise EngineGone(f"{what} for {self.patience:g} s: {'; '.join(dict.fromkeys(m.why for m in there))}.")
         ready = [m for m in there if m.out_until <= now and m.in_flight < m.room]
         return min(ready, key=lambda m: (m.in_flight, m.answered)) if ready else None
 
@@ -113,15 +124,15 @@ class Pool(Generic[M]):
         if member.rests:  # it is back: half of what it had, and soon more
             member.room = max(1.0, member.room_before // 2)
             self._wake(len(self._waiting))
-        member.failures = member.rests = 0
-        member.silent_since = None
+        member.failures = member.rests = member.refusals = 0
+        member.silent_since = member.failing_since = None
         if member.room < member.limit:
             member.room += 1
             self._wake(1)
 
     def asked_too_much(self, member: M, seconds: float | None) -> None:
         """The member refuses calls for now; `seconds` where it says for how long."""
-        member.silent_since = None
+        member.silent_since = member.failing_since = None
         member.failures = 0
         if member.out_until <= time.monotonic():  # once for a burst of such answers
             member.room = max(1.0, min(member.room, member.in_flight) // 2)
@@ -132,6 +143,8 @@ class Pool(Generic[M]):
     def failed(self, member: M, why: str) -> None:
         """A call failed for a reason that may be the member's."""
         member.silent_since = None
+        if member.failing_since is None:
+            member.failing_since = time.monotonic()
         member.failures += 1
         member.why = why
         if member.failures >= SICK_AFTER and member.out_until <= time.monotonic():
@@ -147,7 +160,7 @@ class Pool(Generic[M]):
 
     def back(self, member: M) -> None:
         """A member that was taken out by its engine answers again."""
-        member.out_until, member.silent_since, member.failures = 0.0, None, 0
+        member.out_until, member.silent_since, member.failing_since, member.failures = 0.0, None, None, 0
         self.look_again()
 
     def look_again(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import email.utils
 import json
+import math
 import os
 import random
 import re
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
     from generate.models import Model
 
 SHORTEST_SECRET = 6
-LOST = (401, 402, 403, 404)
+LOST = (401, 402)
 """Statuses that every further request would meet as well: they end the stage, or take one server out of the pool."""
+FORBIDDEN = (403, 404)
+"""Statuses that speak of all requests, or of this one alone (what a provider's moderation does not let pass)."""
+MOST_REFUSALS = 20
+"""More requests than this forbidden running, and than are under way, are taken for a word about all of them."""
 PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 529)
 """Statuses of which the same request may get another answer a little later."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds before a call is tried again
 CONNECT_SECONDS = 10.0
+LIST_SECONDS = 30.0
 LARGEST_REPLY = 64 * 2**20  # bytes
 
 
@@ -50,7 +56,7 @@ class OpenAI:
     """How long a server may be silent within a request."""
     max_retries: Whole = 5
     longest_wait_seconds: Annotated[Number, Field(gt=0)] = 300.0
-    """How long to wait at a server's word (Retry-After), or for servers that are all out of reach."""
+    """How long to wait at a server's word (Retry-After), or for servers that all are out of reach or only fail."""
     structured: Literal["json_schema", "json_object", "none"] = "json_schema"
     extra_body: dict[str, Any] | None = None
 
@@ -98,6 +104,10 @@ class Passing(Exception):
         """Seconds that the server asks to wait; null where it does not say."""
 
 
+class Forbidden(Refused):
+    """The server forbids a request, for its own sake or as it would any other."""
+
+
 class OpenAIEngine(Engine):
     def __init__(self, model: "Model", chosen: OpenAI):
         import httpx
@@ -135,15 +145,18 @@ class OpenAIEngine(Engine):
         import httpx
 
         try:
-            answer = await self._client.get(f"{member.name}/models", timeout=30)
+            async with asyncio.timeout(LIST_SECONDS):
+                status, _, data = await self._ask("GET", f"{member.name}/models")
         except httpx.TransportError as error:
             self.pool.out_of_reach(member, self._clean(f"no server answers at {member.name} ({_words(error)})."))
             return []
-        if answer.status_code == 401:
-            self.pool.lost(member, self._clean(f"{member.name} refuses the key: {_message(answer.content)}."))
+        except (httpx.RequestError, TimeoutError, Refused):  # it answers, and whether it works its replies will show
+            return []
+        if status == 401:
+            self.pool.lost(member, self._clean(f"{member.name} refuses the key: {_message(data)}."))
             return []
         try:
-            return [str(m["id"]) for m in orjson.loads(answer.content)["data"]]
+            return [str(m["id"]) for m in orjson.loads(data)["data"]]
         except (ValueError, TypeError, KeyError):
             return []
 
@@ -162,6 +175,7 @@ class OpenAIEngine(Engine):
             body = json.dumps(request).encode()
         tries = 0
         while True:
+            pause, forbidden = 0.0, None
             async with self.pool.turn() as member:
                 if tries:
                     self.spending.request()
@@ -181,7 +195,21 @@ class OpenAIEngine(Engine):
                     if tries > self.chosen.max_retries:
                         after = f" ({tries} tries)" if tries > 1 else ""
                         raise Refused(fault.kind, f"{fault}{after}") from None
+                except Forbidden as fault:
+                    forbidden = fault
+            if forbidden is not None and await self._speaks_of_one(member):
+                raise forbidden
+            if forbidden is not None:
+                self.pool.lost(member, f"{member.name} answers {forbidden}.")
             await asyncio.sleep(pause)
+
+    async def _speaks_of_one(self, member: Member) -> bool:
+        """Whether a server that forbids a request grants others: so where it has answered one, for which the calls under
+        way are waited for, and does not forbid one after the other."""
+        member.refusals += 1
+        while not member.answered and member.in_flight and member.gone is None:
+            await asyncio.sleep(0.05)
+        return bool(member.answered) and member.refusals <= max(MOST_REFUSALS, member.in_flight)
 
     async def _try(self, member: Member, body: bytes) -> dict[str, Any] | None:
         """One request; null where the server could not be asked at all. Raises Passing, Refused."""
@@ -189,7 +217,7 @@ class OpenAIEngine(Engine):
 
         try:
             async with asyncio.timeout(self.chosen.timeout_seconds):
-                status, headers, data = await self._post(f"{member.name}/chat/completions", body)
+                status, headers, data = await self._ask("POST", f"{member.name}/chat/completions", body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self.pool.out_of_reach(member, self._clean(f"the server at {member.name} is gone ({_words(error)})"))
             return None
@@ -219,14 +247,16 @@ class OpenAIEngine(Engine):
         if status in LOST or (status == 429 and "insufficient_quota" in message):
             self.pool.lost(member, f"{member.name} answers {status}: {message}.")
             return None
+        if status in FORBIDDEN:
+            raise Forbidden("refused", f"{status}: {message}")
         if status in PASSING:
             wait = _retry_after(headers, self.chosen.longest_wait_seconds)
             raise Passing(_kind(status, message), f"{status}: {message}", wait)
         self.pool.succeeded(member)  # it works: it is this one request that it refuses
         raise Refused(_kind(status, message), f"{status}: {message}")
 
-    async def _post(self, url: str, body: bytes) -> tuple[int, "httpx.Headers", bytes]:
-        async with self._client.stream("POST", url, content=body) as answer:
+    async def _ask(self, method: str, url: str, body: bytes | None = None) -> tuple[int, "httpx.Headers", bytes]:
+        async with self._client.stream(method, url, content=body) as answer:
             parts, size = [], 0
             async for part in answer.aiter_bytes():
                 parts.append(part)
@@ -262,14 +292,14 @@ class OpenAIEngine(Engine):
             choice = answer["choices"][0]
             message = choice["message"]
             finish = choice.get("finish_reason") or "stop"
-            raw, own = self._clean(message.get("content") or ""), ""
+            raw, own = self._clean(_text(message.get("content"))), ""
             for name in ("reasoning", "reasoning_content"):
-                own = own or message.get(name) or ""
-            own = self._clean(str(own))
+                own = own or _text(message.get(name))
+            own = self._clean(own)
             rows = _logprobs(choice.get("logprobs"))
             usage = answer.get("usage") or {}
-            read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        except (AttributeError, TypeError, IndexError, KeyError):
+            read, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        except (AttributeError, TypeError, ValueError, IndexError, KeyError):
             raise Refused(
                 "no_reply", self._clean(f"the server's answer holds no reply: {answer}"[:1000])[:400]
             ) from None
@@ -283,13 +313,26 @@ class OpenAIEngine(Engine):
             text=parted[0] or None,
             reasoning=parted[1],
             finish_reason=finish,
-            prompt_tokens=read if isinstance(read, int) else None,
-            completion_tokens=written if isinstance(written, int) else None,
+            prompt_tokens=read,
+            completion_tokens=written,
             logprobs=rows,
         )
 
     async def _close(self) -> None:
         await self._client.aclose()
+
+
+def _text(given: Any) -> str:
+    """What a message holds: a text, a list of parts of which those with a text count, or nothing. Raises TypeError."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    if not isinstance(given, list):
+        raise TypeError(type(given).__name__)
+    return "".join(_text(part.get("text")) if isinstance(part, dict) else _text(part) for part in given)
+
+
+def _count(given: Any) -> int | None:
+    return given if isinstance(given, int) and not isinstance(given, bool) and given >= 0 else None
 
 
 def _logprobs(given: dict[str, Any] | None) -> list[dict[str, Any]] | None:
@@ -298,8 +341,8 @@ def _logprobs(given: dict[str, Any] | None) -> list[dict[str, Any]] | None:
     return [
         {
             "token": t["token"],
-            "logprob": t["logprob"],
-            "top": {o["token"]: o["logprob"] for o in t.get("top_logprobs") or ()},
+            "logprob": float(t["logprob"]),
+            "top": {o["token"]: float(o["logprob"]) for o in t.get("top_logprobs") or ()},
         }
         for t in given["content"]
     ]
@@ -338,7 +381,7 @@ def _retry_after(headers: "httpx.Headers", longest: float) -> float | None:
             seconds = email.utils.parsedate_to_datetime(given).timestamp() - time.time()
     except (ValueError, OverflowError):
         return None
-    return min(max(seconds, 0.0), longest)
+    return min(max(seconds, 0.0), longest) if math.isfinite(seconds) else None
 
 
 def _kind(status: int, message: str) -> str:

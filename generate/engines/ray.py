@@ -124,9 +124,11 @@ class RayEngine(Engine):
             hint = " (RAY_AUTH_MODE and RAY_AUTH_TOKEN must be the cluster's)" if chosen.address else ""
             why = " ".join(str(error).split())[:300].rstrip(".")
             raise EngineGone(f"engine.address={chosen.address}: {why}{hint}.") from None
+        gpus = chosen.gpus_for_each(model)
+        self._check_room(gpus)
         self._actor = ray.remote(Replica).options(
             num_cpus=chosen.cpus,
-            num_gpus=chosen.gpus_for_each(model),
+            num_gpus=gpus,
             max_restarts=-1,
             max_task_retries=0,
             max_concurrency=CALLS_AT_ONCE,
@@ -143,6 +145,24 @@ class RayEngine(Engine):
             self.close()
             raise
         self.enforces_schema = all(a["enforces_schema"] for a in self._abouts.values())
+
+    def _check_room(self, gpus: float) -> None:
+        """Raises EngineGone where no machine of this run's own cluster can hold a replica, for Ray would wait without end;
+        warns where the cluster is another's, which may grow."""
+        import ray
+
+        there = [n["Resources"] for n in ray.nodes() if n["Alive"]]
+        if any(r.get("GPU", 0) >= gpus and r.get("CPU", 0) >= self.chosen.cpus for r in there):
+            return
+        most = {name: max((r.get(name, 0) for r in there), default=0) for name in ("GPU", "CPU")}
+        lacking = (
+            f"a replica wants engine.gpus={gpus:g} and engine.cpus={self.chosen.cpus}, and no machine of the cluster has both "
+            f"(at most {most['GPU']:g} GPUs, {most['CPU']:g} CPUs)"
+        )
+        if self._owns_cluster:
+            ray.shutdown()
+            raise EngineGone(f"{lacking}.")
+        print(f"warning: {lacking}; waiting for one that joins it", file=sys.stderr, flush=True)
 
     def _new(self) -> Any:
         return self._actor.remote(*self._arguments)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generate.budget import Budget, BudgetSpent, Spending
+from generate.budget import FIRST_CALLS, Budget, BudgetSpent, Spending
 from generate.engines import Refused, Sampling
 from generate.journal import Journal, Record, read
 from generate.work import work_into, work_through
@@ -41,6 +41,22 @@ def test_a_run_stops_at_its_budget_and_keeps_all_that_was_begun(scripted, budget
     kept, spent = worked(engine, budget, 100)
     assert least <= len(kept) <= most and len(kept) == len(engine.asked) and said in str(spent)
     assert engine.spending.requests == len(kept) and engine.spending.tokens == 15 * len(kept)
+
+
+def test_a_budget_is_not_passed_by_all_the_calls_that_begin_before_one_has_been_answered(scripted):
+    engine = scripted(lambda chat, sampling: reply("x"), seconds=0.1)
+    kept, spent = worked(engine, Budget(tokens=15), 1000, in_flight=256)
+    assert len(kept) == FIRST_CALLS and engine.spending.tokens == 15 * FIRST_CALLS and "tokens: 15" in str(spent)
+    engine = scripted(lambda chat, sampling: reply("x"), seconds=0.1)
+    kept, spent = worked(engine, Budget(tokens=10**9), 1000, in_flight=256)
+    assert len(kept) == 1000 and spent is None
+
+
+def test_a_server_that_counts_below_nothing_gives_no_tokens_back():
+    spending = Spending(Budget(tokens=10))
+    spending.begin()
+    spending.end(-9, -9)
+    assert spending.tokens == 0
 
 
 def test_a_run_within_its_budget_is_not_stopped(scripted):

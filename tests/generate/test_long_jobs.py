@@ -72,13 +72,9 @@ def test_under_a_mix_of_all_faults_all_work_is_done_and_nothing_storms(serve):
     """Half of all requests fail, in every way there is; the wait that servers ask for is shortened to keep the test short."""
     rng = random.Random(7)
     server = serve(lambda item, attempt: rng.choice(FAULTS) if rng.random() < 0.5 else "fine")
+    server.after = "0.1"
     began = time.monotonic()
-    kept = work(
-        OpenAI(
-            base_url=server.url, max_retries=20, timeout_seconds=1, read_timeout_seconds=0.3, longest_wait_seconds=0.1
-        ),
-        150,
-    )
+    kept = work(OpenAI(base_url=server.url, max_retries=20, timeout_seconds=1, read_timeout_seconds=0.3), 150)
     assert kept == right(150)
     assert 150 < server.asked < 150 * 3  # half of them fail, so two for each are to be expected
     assert time.monotonic() - began < 60 and server.most_at_once <= 32
@@ -87,8 +83,9 @@ def test_under_a_mix_of_all_faults_all_work_is_done_and_nothing_storms(serve):
 @pytest.mark.parametrize("fault", FAULTS)
 def test_what_never_succeeds_is_a_failure_of_the_right_kind_after_bounded_tries(serve, fault):
     server = serve(lambda item, attempt: fault)
+    server.after = "0.05"
     timeouts = {"timeout_seconds": 1.0} if fault == "trickle" else {}
-    config = OpenAI(base_url=server.url, max_retries=2, read_timeout_seconds=0.2, longest_wait_seconds=0.05, **timeouts)
+    config = OpenAI(base_url=server.url, max_retries=2, read_timeout_seconds=0.2, **timeouts)
     began = time.monotonic()
     assert set(work(config, 4).values()) == {KINDS[fault]}
     assert server.asked <= 4 * 3 and time.monotonic() - began < 15
@@ -163,6 +160,73 @@ def test_servers_that_stay_out_of_reach_end_the_run_and_journal_nothing(serve):
     with pytest.raises(EngineGone, match=r"out of reach for 0\.6 s: the server at .* is gone"):
         work(OpenAI(base_url=server.url, longest_wait_seconds=0.6), 1000)
     assert time.monotonic() - began < 10
+
+
+def test_a_server_that_answers_with_errors_alone_ends_the_run_as_one_out_of_reach_does(serve):
+    server = serve(lambda item, attempt: "500" if server.asked > 20 else "fine")
+    began = time.monotonic()
+    with pytest.raises(EngineGone, match=r"nothing but failures for 2 s: 500: not now"):
+        work(OpenAI(base_url=server.url, longest_wait_seconds=2), 200, in_flight=64)
+    assert 2 < time.monotonic() - began < 10 and server.asked < 20 + 2 * 64
+
+
+def test_slow_replies_beside_failures_are_waited_for(serve):
+    """For longer than the patience nothing but failures comes back, and calls that will be answered are under way."""
+    began = time.monotonic()
+    server = serve(lambda item, attempt: "500" if int(item[5:]) > 3 and time.monotonic() < began + 1.5 else "slow-2")
+    assert work(OpenAI(base_url=server.url, longest_wait_seconds=0.5, max_retries=20), 12, in_flight=12) == right(12)
+
+
+@pytest.mark.parametrize("status", ["403", "404"])
+def test_a_server_that_forbids_some_requests_does_the_others(serve, status):
+    """Quickly, as moderation does, before any other call has been answered."""
+    flagged = {"item 0", "item 3", "item 77"}
+    server = serve(lambda item, attempt: status if item in flagged else "slow-0.2")
+    assert work(OpenAI(base_url=server.url), 100) == right(100) | dict.fromkeys(flagged, "refused")
+    assert server.asked == 100
+
+
+@pytest.mark.parametrize("before", [0, 50])
+def test_a_server_that_forbids_every_request_ends_the_run(serve, before):
+    server = serve(lambda item, attempt: "403" if server.asked > before else "fine")
+    kept: dict[str, str] = {}
+    with pytest.raises(EngineGone, match="403: not now"):
+        kept = work(OpenAI(base_url=server.url), 500)
+    assert not kept and server.asked <= before + 32 + 21
+
+
+SAID = {
+    '{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}': "ab",
+    '{"content":"c","reasoning":[{"text":"hm"}]}': "c",
+    '{"content":7}': "no_reply",
+    '{"content":{"text":"x"}}': "no_reply",
+    '{"content":"x","reasoning":7}': "no_reply",
+    '{"content":[7]}': "no_reply",
+    "{}": "",
+}
+
+
+@pytest.mark.parametrize(("message", "said"), SAID.items(), ids=range(len(SAID)))
+def test_a_message_of_another_shape_is_its_text_or_no_reply_and_never_a_crash(serve, message, said):
+    server = serve(lambda item, attempt: message)
+    assert work(OpenAI(base_url=server.url), 2) == {"item 0": said, "item 1": said}
+
+
+@pytest.mark.parametrize("how", [302, 299, 298, 500])
+def test_a_server_that_cannot_list_its_models_is_used_all_the_same(serve, monkeypatch, how):
+    monkeypatch.setattr("generate.engines.openai.LIST_SECONDS", 0.3)
+    server = serve(models=how)
+    assert work(OpenAI(base_url=server.url), 3) == right(3)
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "-1", "x", "1e999"])
+def test_a_wait_that_is_no_number_of_seconds_is_none(given):
+    import httpx
+
+    from generate.engines.openai import _retry_after
+
+    assert _retry_after(httpx.Headers({"retry-after-ms": given}), 300) in (None, 0.0)
+    assert _retry_after(httpx.Headers({"retry-after": given}), 300) in (None, 0.0)
 
 
 def test_a_quota_that_is_used_up_ends_the_run(server, monkeypatch):
